@@ -1,8 +1,8 @@
 //! The grammar of the command line.
 
 use crate::commands::{
-    answer, assistants, auth, completions, config, deployments, doctor, inbox, integrations, join, listeners, logs,
-    redact, replay, revisions, run, runs, sim, tail, threads, verify,
+    answer, assistants, auth, completions, config, deployments, doctor, fork, inbox, integrations, join, listeners,
+    logs, redact, replay, rerun, revisions, run, runs, sim, state, tail, threads, verify,
 };
 use clap::error::ErrorKind;
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
@@ -208,6 +208,13 @@ pub enum Command {
     Run(run::Options),
     /// Answer a question that a thread is waiting for
     Answer(answer::Options),
+    /// Run again from a checkpoint of a thread, with a new input, or after an edit of the state
+    Fork(fork::Options),
+    /// Run the input of a run again
+    Rerun(rerun::Options),
+    /// Edit the state of a thread
+    #[command(subcommand)]
+    State(state::Command),
     /// Stream an existing run, with its earlier events if the server replays them
     Join(join::Options),
     /// Follow everything that runs on a thread
@@ -245,6 +252,8 @@ impl Command {
         match self {
             Logs(_) | Run(_) | Join(_) | Tail(_) => true,
             Answer(options) => options.waits(),
+            Fork(options) => options.waits(),
+            Rerun(options) => options.waits(),
             Deployments(command) => command.waits(),
             Revisions(command) => command.waits(),
             _ => false,

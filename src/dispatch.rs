@@ -2,8 +2,8 @@
 
 use crate::args::{Args, Command};
 use crate::commands::{
-    answer, assistants, auth, completions, config, dashboard, deployments, doctor, inbox, integrations, join,
-    listeners, logs, man, redact, replay, revisions, run, runs, sim, tail, threads, verify,
+    answer, assistants, auth, completions, config, dashboard, deployments, doctor, fork, inbox, integrations, join,
+    listeners, logs, man, redact, replay, rerun, revisions, run, runs, sim, state, tail, threads, verify,
 };
 use crate::exit::{Exit, Failure};
 use crate::log;
@@ -71,6 +71,9 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
         Some(Command::Runs(command)) => runs::run(&globals, command).await,
         Some(Command::Run(options)) => run::run(&globals, options).await,
         Some(Command::Answer(options)) => answer::run(&globals, options).await,
+        Some(Command::Fork(options)) => fork::run(&globals, options).await,
+        Some(Command::Rerun(options)) => rerun::run(&globals, options).await,
+        Some(Command::State(command)) => state::run(&globals, command).await,
         Some(Command::Join(options)) => join::run(&globals, options).await,
         Some(Command::Tail(options)) => tail::run(&globals, options).await,
         Some(Command::Sim(options)) => sim::run(options).await,

@@ -248,6 +248,7 @@ fn preview(text: &str) -> Preview {
         profile: "prod-us".into(),
         target: Some(Target { kind: "deployment", id: text.into(), name: text.into() }),
         request: request(text),
+        then: None,
         changes: vec![Change { path: text.into(), before: word(), after: word() }],
         revision: NewRevision::Yes(text.into()),
         notes: vec![Note::fact(text)],

@@ -1,5 +1,5 @@
 //! One file per command. What several commands share is here too: `collections` and `services` (the small lists of the control
-//! plane), `change` (preview, confirmation, request; `change/threads` starts runs on threads), `wait` (following revisions) and
+//! plane), `change` (preview, confirmation, request; `change/threads` and `change/acting` act on threads), `wait` (following revisions) and
 //! `waiting` (a run that waits for input).
 
 pub(crate) mod answer;
@@ -14,6 +14,7 @@ pub(crate) mod config;
 pub(crate) mod dashboard;
 pub(crate) mod deployments;
 pub(crate) mod doctor;
+pub(crate) mod fork;
 pub(crate) mod graph;
 pub(crate) mod inbox;
 pub(crate) mod integrations;
@@ -23,11 +24,13 @@ pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod redact;
 pub(crate) mod replay;
+pub(crate) mod rerun;
 pub(crate) mod revisions;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod services;
 pub(crate) mod sim;
+pub(crate) mod state;
 pub(crate) mod tail;
 pub(crate) mod threads;
 pub(crate) mod verify;

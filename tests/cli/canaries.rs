@@ -69,6 +69,9 @@ const WRITES: &[&str] = &[
     "-d bot runs cancel ID --all --yes",
     "-d bot run ID --input {} --stateless",
     "-d bot answer ID --approve",
+    "-d bot fork ID --input {}",
+    "-d bot state set ID --values null --as-node __end__",
+    "-d bot rerun ID r",
 ];
 
 const PROVIDER: &str = "provider_id = \"new\"\nname = \"n\"\nclient_id = \"c\"\nclient_secret = \"env:CANARY_CLIENT\"\n\

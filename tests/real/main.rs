@@ -2,6 +2,7 @@
 
 mod answers;
 mod dashboard;
+mod forks;
 mod official;
 mod python;
 mod soak;

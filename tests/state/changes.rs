@@ -28,6 +28,7 @@ fn preview(intent: &Intent) -> Preview {
         profile: "prod-eu".into(),
         target,
         request,
+        then: None,
         changes: Vec::new(),
         revision,
         notes: vec![

@@ -1,5 +1,7 @@
 //! Thread actions from the dashboard: the effects of keys, the answer card and dialogs, and the requests that are sent.
 
+mod repair_requests;
+mod repairs;
 mod server;
 
 use proptest::prelude::*;
@@ -138,6 +140,7 @@ fn preview(title: &str, consent: Consent) -> Box<Preview> {
             headers: Vec::new(),
             body: None,
         },
+        then: None,
         changes: Vec::new(),
         revision: NewRevision::NotAsked,
         notes: vec![Note::fact("Finished steps are kept.")],

@@ -1,5 +1,6 @@
 //! Shared by all commands that change something: plan, preview, confirm, send once.
 
+pub(crate) mod acting;
 mod deployments;
 pub(crate) mod fields;
 pub(crate) mod preview;

@@ -2,7 +2,7 @@
 
 use crate::exit::Failure;
 use crate::output::{self, Format, Output, complain};
-use runtail_core::model::{Consent, Preview};
+use runtail_core::model::{Consent, PlainRequest, Preview};
 use runtail_core::text;
 use serde_json::{Value, json};
 
@@ -45,12 +45,14 @@ fn whole(preview: &Preview) -> String {
         lines.push("Changes:".into());
         lines.extend(preview.changes.iter().map(|change| format!("  {}", change.line())));
     }
-    let request = &preview.request;
-    lines.push("Request:".into());
-    lines.push(format!("  {} {}", request.method, request.url));
-    lines.extend(request.headers.iter().map(|(name, value)| format!("  {name}: {value}")));
-    if let Some(body) = &request.body {
-        lines.extend(format!("{body:#}").lines().map(|line| format!("  {line}")));
+    let headings = if preview.then.is_some() { ["Request 1:", "Request 2:"] } else { ["Request:", ""] };
+    for (heading, request) in headings.into_iter().zip(std::iter::once(&preview.request).chain(&preview.then)) {
+        lines.push(heading.into());
+        lines.push(format!("  {} {}", request.method, request.url));
+        lines.extend(request.headers.iter().map(|(name, value)| format!("  {name}: {value}")));
+        if let Some(body) = &request.body {
+            lines.extend(format!("{body:#}").lines().map(|line| format!("  {line}")));
+        }
     }
     if let Consent::Name(name) = &preview.consent {
         lines.push(format!("To confirm: --confirm '{name}'"));
@@ -60,17 +62,22 @@ fn whole(preview: &Preview) -> String {
 
 /// The preview for programs. `makes_revision` is `yes`, `may`, `no` or `not_asked`.
 fn object(preview: &Preview) -> Value {
-    let request = &preview.request;
-    let headers: serde_json::Map<String, Value> =
-        request.headers.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
+    let request = |request: &PlainRequest| {
+        let headers: serde_json::Map<String, Value> =
+            request.headers.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
+        json!({"method": request.method, "url": request.url, "headers": headers, "body": request.body})
+    };
     let mut object = json!({
         "kind": "preview",
         "title": preview.title,
         "profile": preview.profile,
         "target": preview.target,
-        "request": {"method": request.method, "url": request.url, "headers": headers, "body": request.body},
+        "request": request(&preview.request),
         "changes": preview.changes,
     });
+    if let Some(then) = &preview.then {
+        object["then"] = request(then);
+    }
     if let (Some(object), Value::Object(revision)) = (object.as_object_mut(), json!(preview.revision)) {
         object.extend(revision);
         object.entry("why").or_insert(Value::Null);

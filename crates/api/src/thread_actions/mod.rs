@@ -2,16 +2,23 @@
 //! has not changed (acting reference §1, design §7).
 
 mod answer;
+mod base;
 mod by_rules;
+mod edit;
+mod fork;
 mod loaded;
 mod plan;
+mod repair;
 mod start;
 #[cfg(test)]
 mod tests;
+mod write;
 
 pub use by_rules::{RuledPlan, RuledQuestion};
 pub use loaded::LoadedThread;
 pub use start::{RunStart, StartError, StartFailure, StartGuard, Started};
+use write::StateWrite;
+pub use write::{WriteKind, Written};
 
 use super::{AgentServer, ApiError, CancelAction, CancelState, CancelTarget, Kind, PlanError};
 use runtail_core::model::{GivenAnswer, Preview, ThreadStatus};
@@ -127,8 +134,8 @@ impl ThreadPlan {
     /// Returns the run that it starts, if it starts one.
     pub fn run_start(&self) -> Option<&RunStart> {
         match &self.step {
-            Step::Start(start) => Some(start),
-            Step::Cancel { .. } | Step::Delete { .. } => None,
+            Step::Start(start) | Step::WriteAndStart(_, start) => Some(start),
+            Step::Cancel { .. } | Step::Delete { .. } | Step::Write(_) => None,
         }
     }
 }
@@ -149,9 +156,19 @@ pub enum Choice {
 
 #[derive(Clone)]
 enum Step {
-    Cancel { thread: String, targets: Vec<CancelTarget>, action: CancelAction },
+    Cancel {
+        thread: String,
+        targets: Vec<CancelTarget>,
+        action: CancelAction,
+    },
     Start(Box<RunStart>),
-    Delete { thread: String },
+    Delete {
+        thread: String,
+    },
+    /// Edits the state.
+    Write(Box<StateWrite>),
+    /// Edits the state, then starts a run from the new checkpoint.
+    WriteAndStart(Box<StateWrite>, Box<RunStart>),
 }
 
 /// What carrying out a plan led to.
@@ -161,6 +178,14 @@ pub enum Acted {
     Cancelling(Vec<CancelTarget>),
     /// A run was started.
     Started(Started),
+    /// The state was edited, which made this checkpoint, and a run was started from it.
+    Forked {
+        /// The new checkpoint.
+        checkpoint: String,
+        started: Started,
+    },
+    /// The state was edited.
+    Written(Written),
     /// The thread was deleted.
     Deleted,
 }
@@ -179,6 +204,11 @@ impl AgentServer {
             }
             Step::Start(start) => self.start_on_thread(start).await.map(Acted::Started),
             Step::Delete { thread } => self.delete_quiet_thread(thread).await.map(|()| Acted::Deleted),
+            Step::Write(write) => self.write_state(write).await.map(Acted::Written),
+            Step::WriteAndStart(write, start) => {
+                let (checkpoint, started) = self.write_and_start(write, start).await?;
+                Ok(Acted::Forked { checkpoint, started })
+            }
         }
     }
 

@@ -32,12 +32,14 @@ impl AgentServer {
                 self.plan_answer(thread, interrupt.as_deref(), answer).await
             }
             ThreadIntent::Delete { thread } => self.plan_delete_thread(thread).await,
-            ThreadIntent::Fork { .. }
-            | ThreadIntent::EditState { .. }
-            | ThreadIntent::Rerun { .. }
-            | ThreadIntent::Release { .. }
-            | ThreadIntent::End { .. }
-            | ThreadIntent::RestoreAssistant { .. } => Err(unfit("SEAM: not there yet")),
+            ThreadIntent::Fork { thread, checkpoint, change } => {
+                self.plan_fork(thread, checkpoint.as_deref(), change).await
+            }
+            ThreadIntent::EditState { thread, edit } => self.plan_edit(thread, edit).await,
+            ThreadIntent::Rerun { thread, run } => self.plan_rerun_of(thread, run).await,
+            ThreadIntent::Release { thread } => self.plan_release(thread).await,
+            ThreadIntent::End { thread } => self.plan_end(thread).await,
+            ThreadIntent::RestoreAssistant { thread } => self.plan_restore(thread).await,
         }
     }
 
@@ -148,7 +150,7 @@ impl AgentServer {
     }
 
     /// Whether a run without an input continues the thread. Aegra refuses such a run with 422.
-    async fn takes_no_input(&self) -> Result<bool, ApiError> {
+    pub(super) async fn takes_no_input(&self) -> Result<bool, ApiError> {
         Ok(self.info().await?.kind != ServerKind::Aegra)
     }
 
@@ -257,7 +259,7 @@ impl AgentServer {
         })
     }
 
-    fn plan_start(
+    pub(super) fn plan_start(
         &self,
         thread: &str,
         title: String,
@@ -301,7 +303,7 @@ impl AgentServer {
         Preview { request, ..self.shown(thread, notes) }
     }
 
-    fn shown(&self, thread: &str, notes: Vec<Note>) -> Preview {
+    pub(super) fn shown(&self, thread: &str, notes: Vec<Note>) -> Preview {
         let target = Target { kind: "thread", id: thread.into(), name: format!("thread {}", short_id(thread)) };
         let request = PlainRequest { method: String::new(), url: String::new(), headers: Vec::new(), body: None };
         Preview {
@@ -309,6 +311,7 @@ impl AgentServer {
             profile: self.http.profile().to_string(),
             target: Some(target),
             request,
+            then: None,
             changes: Vec::new(),
             revision: NewRevision::NotAsked,
             notes,
@@ -374,7 +377,7 @@ fn runs_next(next: &[String]) -> Note {
 }
 
 /// Names in a sentence, each once.
-fn named(nodes: &[String]) -> String {
+pub(super) fn named(nodes: &[String]) -> String {
     let all: BTreeSet<&str> = nodes.iter().map(String::as_str).collect();
     let shown: Vec<String> = all.iter().take(NAMED).map(|name| text::clean(name).into_owned()).collect();
     match all.len() {

@@ -69,6 +69,8 @@ pub enum StartFailure {
     Unreachable,
     /// The server refused, for another reason.
     Refused,
+    /// The state was edited, but the run after it was not started, or is not known to be. The error says which.
+    AfterEdit,
     /// The server has no call for runs in the background.
     NotOffered,
     /// It was sent, and it is not known what became of it.

@@ -55,7 +55,7 @@ pub use inbox::{
 pub use intent::Intent;
 pub use log::{LogLine, Severity};
 pub use mask::{MASK, Secrets, mask_record, mask_secrets, secret_texts};
-pub use plan::{Consent, Guard, NewRevision, Note, Plan, Preview, Target};
+pub use plan::{Consent, FROM_FIRST, Guard, NewRevision, Note, Plan, Preview, Target};
 pub use question::{Action, DecisionKind, Dialect, summary_of};
 pub use rerun::Rerun;
 pub use revision::{Phase, Revision};

@@ -16,6 +16,8 @@ pub struct Preview {
     pub target: Option<Target>,
     /// The exact request, with secrets and keys masked.
     pub request: PlainRequest,
+    /// The request that is sent after it, if there is one. [`FROM_FIRST`] is replaced with what the first one answers.
+    pub then: Option<PlainRequest>,
     /// The changes, with secrets by name only.
     pub changes: Vec<Change>,
     /// Whether it creates a new revision.
@@ -24,6 +26,19 @@ pub struct Preview {
     pub notes: Vec<Note>,
     /// The required confirmation.
     pub consent: Consent,
+}
+
+/// What a second request takes from the answer to the first.
+pub const FROM_FIRST: &str = "(from 1)";
+
+impl Preview {
+    /// Returns its requests as commands. A second one can't be copied as it is: it needs the answer to the first.
+    pub fn curl(&self) -> String {
+        let first = self.request.curl();
+        let Some(then) = &self.then else { return first };
+        let then = then.curl().replace('\n', "\n# ");
+        format!("{first}\n# Then, with the checkpoint_id of its answer instead of {FROM_FIRST}:\n# {then}")
+    }
 }
 
 /// The kind of target.

@@ -87,6 +87,10 @@ pub struct StateFacts {
     pub step: Option<i64>,
     /// The run that wrote it; none for an edit.
     pub run_id: Option<String>,
+    /// The assistant whose run wrote it. Aegra does not say; edits keep none or the one before.
+    pub assistant_id: Option<String>,
+    /// The graph that wrote it. Aegra does not say.
+    pub graph_id: Option<String>,
     /// When it was written.
     pub created_at: Option<Timestamp>,
     /// The checkpoint's id.
@@ -256,6 +260,11 @@ impl StateFacts {
         Ok(rows.into_iter().filter_map(|row| StateFacts::read(row.get()).ok()).collect())
     }
 
+    /// Returns whether the checkpoint exists. Servers answer for an unknown id as for an empty state (acting reference §1.9).
+    pub fn is_saved(&self) -> bool {
+        self.created_at.is_some() || !self.source.is_empty()
+    }
+
     /// Returns whether anything was ever written.
     pub fn is_empty(&self) -> bool {
         self.checkpoint_id.is_none() && self.created_at.is_none()
@@ -319,6 +328,10 @@ struct Written<'a> {
     run_id: Field<'a>,
     #[serde(default, borrow)]
     run_attempt: Field<'a>,
+    #[serde(default, borrow)]
+    assistant_id: Field<'a>,
+    #[serde(default, borrow)]
+    graph_id: Field<'a>,
 }
 
 /// A config, or the part of a run that holds its metadata.
@@ -342,6 +355,8 @@ impl From<StateRow<'_>> for StateFacts {
             source: written.source.text().unwrap_or_default(),
             step: written.step.get(),
             run_id: written.run_id.text(),
+            assistant_id: written.assistant_id.text().filter(|id| !id.is_empty()),
+            graph_id: written.graph_id.text().filter(|id| !id.is_empty()),
             created_at: row.created_at.time(),
             checkpoint_id: id(&row.checkpoint).or_else(|| row.checkpoint_id.text()),
             parent_id: id(&row.parent_checkpoint),

@@ -8,7 +8,7 @@ use crate::features::thread::actions::answer_by_status;
 use crate::session::msg::{Effect, StreamTarget, ThreadRef};
 use runtail_api::{
     Acted, ApiError, CancelAction, CancelState, CancelTarget, Kind, LoadedThread, RunStart, StartError, StartFailure,
-    StartGuard, Started, ThreadIntent,
+    StartGuard, Started, ThreadIntent, WriteKind, Written,
 };
 use runtail_core::model::{RunCreate, ThreadStatus};
 use runtail_core::text::{clean, short_id};
@@ -61,6 +61,8 @@ impl App {
         match result {
             Ok(Acted::Cancelling(targets)) => self.on_cancel_sent(number, thread, targets),
             Ok(Acted::Started(started)) => self.on_started(number, thread, &started),
+            Ok(Acted::Forked { started, .. }) => self.on_started(number, thread, &started),
+            Ok(Acted::Written(written)) => self.on_written(number, &thread, &written),
             Ok(Acted::Deleted) => self.on_thread_deleted(number, &thread),
             Err(failed) => self.on_act_failed(number, thread, failed),
         }
@@ -180,6 +182,14 @@ impl App {
         Vec::new()
     }
 
+    fn on_written(&mut self, number: u64, thread: &ThreadRef, written: &Written) -> Vec<Effect> {
+        self.close_confirm(number);
+        self.refresh_thread(thread);
+        let (is_error, message) = written_message(written, &self.session.key("stream.new_run"));
+        self.notify(is_error, message);
+        Vec::new()
+    }
+
     fn on_thread_deleted(&mut self, number: u64, thread: &ThreadRef) -> Vec<Effect> {
         self.close_confirm(number);
         self.stream.tabs.close_except(|viewer| !viewer.is_of(thread));
@@ -221,8 +231,9 @@ impl App {
             StartFailure::Busy => "Another run is active on this thread, so the server refused this one.",
             StartFailure::Unreachable => "The server couldn't be reached. Nothing was sent.",
             StartFailure::Refused => "The server refused. Nothing was done.",
+            StartFailure::AfterEdit => "Only the first of two requests was done.",
             StartFailure::NotOffered => "This server can't start runs in the background.",
-            StartFailure::Unknown => "It's unknown whether the run started: the server failed, or its reply was lost.",
+            StartFailure::Unknown => "It's unknown whether this was done: the server failed, or its reply was lost.",
         };
         self.fail_confirm(number, with_sentence(sentence, failed.error))
     }
@@ -285,6 +296,25 @@ impl App {
         }
         card.fill(*loaded);
         self.restore_answers(at)
+    }
+}
+
+/// Says what an edit of the state led to, and whether that is not what was wanted.
+fn written_message(written: &Written, new_run: &str) -> (bool, String) {
+    let status = written.status.as_deref().map(|status| clean(status).into_owned());
+    let checkpoint = written.checkpoint.as_deref().map(|id| format!(" Its newest checkpoint is {}.", short_id(id)));
+    match (written.kind, status.as_deref()) {
+        (WriteKind::Edit, _) => (false, format!("The state was edited.{}", checkpoint.unwrap_or_default())),
+        (WriteKind::Release, Some("busy")) => {
+            let why = "The server accepted the update, but the thread is still busy.";
+            (true, format!("{why} {new_run} starts a run, which also releases it."))
+        }
+        (WriteKind::Release, Some(status)) => (false, format!("The thread was released. Its status is {status}.")),
+        (WriteKind::Release, None) => (false, "The update was sent. The thread's status could not be read.".into()),
+        (WriteKind::End, Some("interrupted")) => {
+            (false, "The thread was ended: nothing more runs. The server still lists it as interrupted.".into())
+        }
+        (WriteKind::End, _) => (false, "The thread was ended: nothing more runs.".into()),
     }
 }
 

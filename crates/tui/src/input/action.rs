@@ -144,6 +144,10 @@ pub enum Action {
     CancelRun,
     RollbackRun,
     Again,
+    /// Make a thread idle that is busy without a run.
+    Release,
+    /// Run the assistant that a thread belonged to before its newest run.
+    RestoreAssistant,
     View1,
     View2,
     View3,

@@ -231,15 +231,15 @@ pub fn preview_lines(preview: &Preview, width: usize) -> Vec<Line> {
             }
         }
     }
-    heading(&mut lines, "Request");
-    let request = format!("{} {}", preview.request.method, preview.request.url);
-    lines
-        .extend(wrap(&request, width.saturating_sub(2)).iter().map(|part| Line::of(Tone::Plain, &format!("  {part}"))));
-    if let Some(body) = &preview.request.body {
-        let body = serde_json::to_string_pretty(body).unwrap_or_default();
-        lines.extend(
-            wrap(&body, width.saturating_sub(2)).iter().map(|part| Line::of(Tone::Plain, &format!("  {part}"))),
-        );
+    let headings = if preview.then.is_some() { ["Request 1", "Request 2"] } else { ["Request", ""] };
+    for (title, request) in headings.into_iter().zip(std::iter::once(&preview.request).chain(&preview.then)) {
+        heading(&mut lines, title);
+        let first = format!("{} {}", request.method, request.url);
+        let body = request.body.as_ref().and_then(|body| serde_json::to_string_pretty(body).ok());
+        for text in std::iter::once(first).chain(body) {
+            let parts = wrap(&text, width.saturating_sub(2));
+            lines.extend(parts.iter().map(|part| Line::of(Tone::Plain, &format!("  {part}"))));
+        }
     }
     lines
 }
@@ -287,7 +287,7 @@ impl Confirm {
             Action::Back | Action::Quit => self.leave(),
             Action::Option => self.toggle_option(cx),
             Action::Curl => {
-                let curl = self.preview().map(|preview| preview.request.curl());
+                let curl = self.preview().map(|preview| preview.curl());
                 curl.map(|curl| copy_command(&curl)).unwrap_or_default()
             }
             _ => Requests::none(),

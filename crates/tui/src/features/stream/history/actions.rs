@@ -8,7 +8,7 @@ use crate::input::action::Action;
 use crate::session::checkpoints::CheckpointState;
 use crate::session::msg::{Epoch, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind, ThreadRef};
 use crate::session::subject::Subject;
-use crate::session::{Requests, Route, Session, read_only_text};
+use crate::session::{Requests, Route, Session};
 use runtail_api::{ForkChange, ThreadIntent};
 use runtail_core::model::state_document;
 use runtail_core::text;
@@ -121,7 +121,7 @@ impl StreamState {
             Action::Open => return Some(with_state(viewer, Purpose::Show)),
             Action::Again => return Some(run_again(viewer)),
             Action::Update if is_sealed => {
-                return Some(Requests::error(read_only_text(&viewer.server.profile)));
+                return Some(Requests::error(session.read_only_text(&viewer.server.profile)));
             }
             Action::Update => return Some(with_state(viewer, Purpose::Edit)),
             Action::NextMatch | Action::PrevMatch => {

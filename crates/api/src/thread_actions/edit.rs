@@ -1,0 +1,309 @@
+//! Plans edits of a thread's state. Servers ignore unknown keys without a word and let any edit move the thread's head, so
+//! keys, node and checkpoint are checked first (acting reference §1.9, §6).
+
+use super::base::Base;
+use super::plan::{assistant_of, named};
+use super::{LoadedThread, StartGuard, StateEdit, StateWrite, Step, ThreadPlan, WriteKind, unfit};
+use crate::answer::Service;
+use crate::{AgentServer, ApiError, PlanError, ServerKind};
+use reqwest::Method;
+use runtail_core::model::{Change, Note, PlainRequest, Preview, ThreadStatus, summary_of};
+use runtail_core::text::{self, short_id};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+
+/// Keys that an error names.
+const NAMED: usize = 12;
+
+/// The name under which an edit counts as the graph's input.
+const START: &str = "__start__";
+/// The name under which an edit without values ends a thread.
+const END: &str = "__end__";
+
+/// The keys of a graph's state, as far as a server tells.
+pub(super) enum Keys {
+    /// All of them, from the graph's schemas.
+    Declared(BTreeSet<String>),
+    /// Those that the state has: a key that was never written is missing.
+    Seen(BTreeSet<String>),
+    Unknown,
+}
+
+/// The nodes of a graph and what follows them, as far as a server tells.
+pub(super) struct Drawing(Option<Value>);
+
+/// An edit that was checked, before the rest of its plan is made.
+pub(super) struct CheckedEdit {
+    /// The request's body.
+    pub body: Value,
+    /// The keys that it writes, with their values until now.
+    pub changes: Vec<Change>,
+    pub notes: Vec<Note>,
+}
+
+impl AgentServer {
+    pub(super) async fn plan_edit(&self, thread: &str, edit: &StateEdit) -> Result<ThreadPlan, PlanError> {
+        match (&edit.values, edit.as_node.as_deref()) {
+            (Value::Null, Some(END)) if edit.checkpoint.is_none() => return self.plan_end(thread).await,
+            (Value::Null, None) if edit.checkpoint.is_none() => return self.plan_release(thread).await,
+            _ => {}
+        }
+        let loaded = self.load_thread(thread).await?;
+        let base = self.editable(thread, &loaded, edit.checkpoint.as_deref()).await?;
+        let CheckedEdit { mut body, changes, mut notes } = self.checked_edit(&loaded, &base, edit).await?;
+        // The newest checkpoint is checked again before sending; servers show the thread's row as of a checkpoint that is
+        // named here.
+        if !base.is_newest {
+            body["checkpoint_id"] = base.id.as_str().into();
+        }
+        notes.insert(0, Note::fact(format!("Edits {}. No run is started.", base.name())));
+        notes.extend(leaves_head(&loaded, &base, "The edit closes it; continuing the thread asks it again."));
+        if !base.is_newest {
+            notes.push(Note::warning(
+                "The thread's newest state is then the edited one. The branch that is newest now stays in the history.",
+            ));
+        }
+        let title = format!("Edit the state of thread {}", short_id(thread));
+        let write = self.state_write(thread, body, &loaded, WriteKind::Edit);
+        Ok(self.plan_write(title, write, changes, notes)?)
+    }
+
+    /// Reads a checkpoint that can be edited now.
+    pub(super) async fn editable(
+        &self,
+        thread: &str,
+        loaded: &LoadedThread,
+        checkpoint: Option<&str>,
+    ) -> Result<Base, PlanError> {
+        not_active(loaded)?;
+        let base = self.base_of(thread, loaded, checkpoint).await?;
+        let graph = loaded.thread.as_ref().and_then(|thread| thread.graph_id.as_deref());
+        if let (Some(graph), Some(own)) = (graph, base.facts.graph_id.as_deref())
+            && graph != own
+        {
+            let (graph, own) = (text::clean(graph), text::clean(own));
+            return Err(unfit(format!(
+                "The checkpoint was written by the graph {own}, but the thread's newest run used {graph}, and the server \
+                 would edit it with {graph}. Run {own} on the thread first.",
+            )));
+        }
+        Ok(base)
+    }
+
+    /// Checks an edit against the state and the graph.
+    pub(super) async fn checked_edit(
+        &self,
+        loaded: &LoadedThread,
+        base: &Base,
+        edit: &StateEdit,
+    ) -> Result<CheckedEdit, PlanError> {
+        let values = match &edit.values {
+            Value::Object(values) if !values.is_empty() => values,
+            Value::Object(_) => return Err(PlanError::Wrong(vec!["the edit has no keys".into()])),
+            other => {
+                let what = kind_of(other);
+                return Err(PlanError::Wrong(vec![format!("an edit is an object of the keys to write, not {what}")]));
+            }
+        };
+        let assistant = assistant_of(loaded)?;
+        self.graph_of(assistant).await?;
+        // Keys that are written later are missing from an old state.
+        let newest = match base.is_newest {
+            true => None,
+            false => self.base_of(&base.thread, loaded, None).await.ok(),
+        };
+        let mut notes = unchecked_keys(&self.keys_of(assistant, base, newest.as_ref()).await, values)?;
+        let drawing = self.drawing(assistant).await?;
+        let mut body = json!({ "values": values });
+        match edit.as_node.as_deref() {
+            Some(node) => {
+                notes.extend(drawing.check_node(node)?);
+                notes.push(Note::fact(drawing.after(node)));
+                body["as_node"] = node.into();
+            }
+            None => notes.push(Note::fact(match base.facts.next.is_empty() {
+                true => "Counts as another write of the node that wrote last; no node is next now.".into(),
+                false => format!(
+                    "Counts as another write of the node that wrote last. Likely next: {}.",
+                    named(&base.facts.next)
+                ),
+            })),
+        }
+        notes.push(Note::fact(
+            "The graph's reducers apply the edit on the server: lists usually grow, and messages are replaced by id. So the \
+             result is not known before.",
+        ));
+        Ok(CheckedEdit { body, changes: changes(base, values), notes })
+    }
+
+    /// Returns the keys of a graph's state: from its schemas, else from an old state and the newest one.
+    pub(super) async fn keys_of(&self, assistant: &str, base: &Base, newest: Option<&Base>) -> Keys {
+        let bases = std::iter::once(base).chain(newest);
+        let seen: BTreeSet<String> = bases.flat_map(|base| base.values.keys().cloned()).collect();
+        // JavaScript servers take five seconds to refuse this.
+        let schemas = match self.info().await.is_ok_and(|info| info.kind == ServerKind::JavaScript) {
+            true => Value::Null,
+            false => self.assistant_schemas(assistant).await.unwrap_or_default(),
+        };
+        let declared: BTreeSet<String> = ["state_schema", "input_schema", "output_schema"]
+            .iter()
+            .filter_map(|name| schemas[*name]["properties"].as_object())
+            .flat_map(|properties| properties.keys().cloned())
+            .collect();
+        match (declared.is_empty(), seen.is_empty()) {
+            (false, _) => Keys::Declared(declared.into_iter().chain(seen).collect()),
+            (true, false) => Keys::Seen(seen),
+            (true, true) => Keys::Unknown,
+        }
+    }
+
+    /// Reads the drawing of a graph; empty where the server offers none.
+    pub(super) async fn drawing(&self, assistant: &str) -> Result<Drawing, ApiError> {
+        match self.assistant_graph(assistant, false).await {
+            Ok(graph) => Ok(Drawing(Some(graph).filter(|graph| graph["nodes"].is_array()))),
+            Err(error) if error.is_refusal() => Ok(Drawing(None)),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn state_write(&self, thread: &str, body: Value, loaded: &LoadedThread, kind: WriteKind) -> StateWrite {
+        let guard = StartGuard::Checkpoint(loaded.checkpoint().map(str::to_string));
+        StateWrite { thread: thread.into(), body, guard, kind }
+    }
+
+    pub(super) fn plan_write(
+        &self,
+        title: String,
+        write: StateWrite,
+        changes: Vec<Change>,
+        notes: Vec<Note>,
+    ) -> Result<ThreadPlan, ApiError> {
+        let request = self.write_request(&write)?;
+        let preview = Preview { title, request, changes, ..self.shown(&write.thread, notes) };
+        Ok(ThreadPlan { preview, choice: None, step: Step::Write(Box::new(write)) })
+    }
+
+    /// The request that edits a state, as it can be shown.
+    pub(super) fn write_request(&self, write: &StateWrite) -> Result<PlainRequest, ApiError> {
+        let url = self.url(&Method::POST, &["threads", &write.thread, "state"])?;
+        Ok(self.http.shown(Service::Agent, Method::POST.to_string(), &url, Some(&write.body)))
+    }
+}
+
+impl Drawing {
+    fn nodes(&self) -> Option<Vec<&str>> {
+        let nodes = self.0.as_ref()?["nodes"].as_array()?;
+        Some(nodes.iter().filter_map(|node| node["id"].as_str()).collect())
+    }
+
+    /// Checks that an edit can be made in the name of a node.
+    fn check_node(&self, node: &str) -> Result<Option<Note>, PlanError> {
+        let Some(nodes) = self.nodes() else {
+            return Ok(Some(Note::warning(format!(
+                "Whether the graph has a node {} could not be checked.",
+                text::clean(node)
+            ))));
+        };
+        let own: Vec<&str> = nodes.into_iter().filter(|name| !matches!(*name, START | END)).collect();
+        if node == START || own.contains(&node) {
+            return Ok(None);
+        }
+        let known: Vec<String> = own.iter().take(NAMED).map(|name| text::clean(name).into_owned()).collect();
+        let node = text::clean(node);
+        Err(PlanError::Wrong(vec![format!("the graph has no node {node}; it has {}", known.join(", "))]))
+    }
+
+    /// Says which nodes follow a node.
+    pub fn after(&self, node: &str) -> String {
+        let edges = self.0.as_ref().and_then(|graph| graph["edges"].as_array()).map(Vec::as_slice).unwrap_or_default();
+        let from = || edges.iter().filter(|edge| edge["source"] == node);
+        let is_conditional = from().any(|edge| edge["conditional"] == true);
+        let targets: Vec<String> = from()
+            .filter_map(|edge| edge["target"].as_str())
+            .map(|target| if target == END { "the end".to_string() } else { target.to_string() })
+            .collect();
+        let what = match node {
+            START => "Counts as an input".to_string(),
+            node => format!("Counts as a write of {}", text::clean(node)),
+        };
+        match (targets.is_empty(), is_conditional) {
+            (true, _) => format!("{what}. What runs next is decided by the server."),
+            (false, true) => format!("{what}. Next is decided by a condition: {}.", named(&targets)),
+            (false, false) => format!("{what}. Next: {}.", named(&targets)),
+        }
+    }
+}
+
+/// Refuses unknown keys, and says which keys could not be checked.
+fn unchecked_keys(keys: &Keys, values: &Map<String, Value>) -> Result<Vec<Note>, PlanError> {
+    let (known, why) = match keys {
+        Keys::Declared(known) => (known, String::new()),
+        Keys::Seen(known) => {
+            let why = "; this server offers no schemas, so a key that was never written can't be told from a wrong one";
+            (known, why.to_string())
+        }
+        Keys::Unknown => {
+            return Ok(vec![Note::warning(
+                "The keys could not be checked: the state is empty, and the server offers no schemas. Servers ignore unknown \
+                 keys.",
+            )]);
+        }
+    };
+    let unknown: Vec<String> =
+        values.keys().filter(|key| !known.contains(*key)).map(|key| text::clean(key).into_owned()).collect();
+    if unknown.is_empty() {
+        return Ok(Vec::new());
+    }
+    let listed: Vec<String> = known.iter().take(NAMED).map(|key| text::clean(key).into_owned()).collect();
+    let more = if known.len() > NAMED { ", …" } else { "" };
+    let (noun, them) = if unknown.len() == 1 { ("key", "it") } else { ("keys", "them") };
+    Err(PlanError::Wrong(vec![format!(
+        "the state has no {noun} {}, and the server would ignore {them}; its keys are {}{more}{why}",
+        unknown.join(", "),
+        listed.join(", ")
+    )]))
+}
+
+/// Returns the written keys with their values until now.
+fn changes(base: &Base, values: &Map<String, Value>) -> Vec<Change> {
+    let change = |(key, after): (&String, &Value)| Change {
+        path: key.clone(),
+        before: base.value(key),
+        after: Some(after.clone()),
+    };
+    values.iter().map(change).collect()
+}
+
+/// Refuses a thread on which a run is active.
+pub(super) fn not_active(loaded: &LoadedThread) -> Result<(), PlanError> {
+    match loaded.status().is_active() {
+        true => Err(unfit("A run is active on this thread. Cancel it, or wait until it finishes.")),
+        false => Ok(()),
+    }
+}
+
+/// Says which question leaves the thread's head.
+pub(super) fn leaves_head(loaded: &LoadedThread, base: &Base, then: &str) -> Option<Note> {
+    let ThreadStatus::Waiting { questions, .. } = loaded.status() else { return None };
+    let question = text::clean(&summary_of(&questions)).into_owned();
+    Some(Note::warning(match base.is_newest {
+        true => format!("Open question: {question}. {then}"),
+        false => {
+            let head = loaded.checkpoint().map(|id| format!(" from checkpoint {id}")).unwrap_or_default();
+            format!(
+                "The open question leaves the thread's head: {question}. To answer it later, run again{head} first."
+            )
+        }
+    }))
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}

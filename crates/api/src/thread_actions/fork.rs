@@ -1,0 +1,254 @@
+//! Plans runs from a checkpoint: of the nodes that were next, with a new input, or after an edit of the state.
+
+use super::base::Base;
+use super::edit::{CheckedEdit, Keys, leaves_head, not_active};
+use super::plan::{assistant_of, named, omitted_note};
+use super::{ForkChange, LoadedThread, RunStart, StartGuard, StateEdit, Step, ThreadPlan, WriteKind, unfit};
+use crate::{AgentServer, PlanError, ServerKind};
+use runtail_core::model::{FROM_FIRST, Note, Preview, Rerun, RunCreate, ThreadStatus};
+use runtail_core::text::{self, short_id};
+use serde_json::{Value, json};
+
+/// Says that a server can't run on from a checkpoint.
+const NEEDS_INPUT: &str = "This server starts no run without an input, so the nodes of a checkpoint can't run again. A new \
+                           input at the checkpoint works.";
+
+impl AgentServer {
+    pub(super) async fn plan_fork(
+        &self,
+        thread: &str,
+        checkpoint: Option<&str>,
+        change: &ForkChange,
+    ) -> Result<ThreadPlan, PlanError> {
+        let loaded = self.load_thread(thread).await?;
+        not_active(&loaded)?;
+        match change {
+            ForkChange::Nothing | ForkChange::Input(Value::Null) => {
+                self.plan_run_again(thread, &loaded, checkpoint).await
+            }
+            ForkChange::Input(input) => self.plan_new_input(thread, &loaded, checkpoint, input).await,
+            ForkChange::Edit(edit) => self.plan_edit_and_run(thread, &loaded, checkpoint, edit).await,
+        }
+    }
+
+    async fn plan_run_again(
+        &self,
+        thread: &str,
+        loaded: &LoadedThread,
+        checkpoint: Option<&str>,
+    ) -> Result<ThreadPlan, PlanError> {
+        let base = self.base_of(thread, loaded, checkpoint).await?;
+        if !self.takes_no_input().await? {
+            return Err(unfit(NEEDS_INPUT));
+        }
+        let (assistant, other) = self.assistant_for(loaded, &base).await?;
+        if base.facts.next.is_empty() && other.is_none() {
+            return Err(self.finished(thread, loaded, &base).await);
+        }
+        let Rerun { body, omitted } = loaded.next_run(&assistant);
+        let mut body = body.continuing();
+        body.extra.insert("checkpoint_id".into(), base.id.as_str().into());
+        let mut notes = vec![from(&base)];
+        notes.extend(other);
+        notes.extend(self.runs_again(thread, &base).await);
+        notes.extend(question_note(loaded, &base));
+        notes.extend(busy_note(loaded));
+        notes.extend(omitted_note(&omitted));
+        let title = format!("Run again from {} of thread {}", step_of(&base), short_id(thread));
+        self.plan_start(thread, title, body, loaded, notes, None)
+    }
+
+    async fn plan_new_input(
+        &self,
+        thread: &str,
+        loaded: &LoadedThread,
+        checkpoint: Option<&str>,
+        input: &Value,
+    ) -> Result<ThreadPlan, PlanError> {
+        let base = self.base_of(thread, loaded, checkpoint).await?;
+        let (assistant, other) = self.assistant_for(loaded, &base).await?;
+        let mut notes = vec![from(&base)];
+        notes.extend(other);
+        let drawing = self.drawing(&assistant).await?;
+        notes.push(Note::warning(format!(
+            "The graph starts again on the state of the checkpoint. {}. Models and tools are called again.",
+            drawing.after("__start__").trim_end_matches('.')
+        )));
+        notes.extend(unknown_inputs(&self.keys_of(&assistant, &base, None).await, input));
+        notes.extend(discards(loaded, &base));
+        notes.extend(busy_note(loaded));
+        let Rerun { body, omitted } = loaded.next_run(&assistant);
+        notes.extend(omitted_note(&omitted));
+        let mut body = RunCreate { input: Some(input.clone()), ..body };
+        // Aegra knows only the long form, which JavaScript takes too; the short one is what Python's clients send.
+        match self.info().await?.kind {
+            ServerKind::Aegra => {
+                body.extra.insert("checkpoint".into(), json!({"checkpoint_id": base.id, "checkpoint_ns": ""}))
+            }
+            _ => body.extra.insert("checkpoint_id".into(), base.id.as_str().into()),
+        };
+        let title = format!("New input at {} of thread {}", step_of(&base), short_id(thread));
+        self.plan_start(thread, title, body, loaded, notes, None)
+    }
+
+    async fn plan_edit_and_run(
+        &self,
+        thread: &str,
+        loaded: &LoadedThread,
+        checkpoint: Option<&str>,
+        edit: &StateEdit,
+    ) -> Result<ThreadPlan, PlanError> {
+        let base = self.editable(thread, loaded, checkpoint.or(edit.checkpoint.as_deref())).await?;
+        if !self.takes_no_input().await? {
+            return Err(unfit(NEEDS_INPUT));
+        }
+        if base.facts.next.is_empty() && edit.as_node.is_none() {
+            let why = "The checkpoint is the end of its run: no node is next, so nothing would run after the edit. Name the \
+                       node in whose name to edit (as_node); what follows it runs.";
+            return Err(unfit(why));
+        }
+        let CheckedEdit { mut body, changes, notes: of_edit } = self.checked_edit(loaded, &base, edit).await?;
+        body["checkpoint_id"] = base.id.as_str().into();
+        let Rerun { body: run, omitted } = loaded.next_run(assistant_of(loaded)?);
+        let mut run = run.continuing();
+        run.extra.insert("checkpoint_id".into(), FROM_FIRST.into());
+        let mut notes =
+            vec![from(&base), Note::fact("First the state is edited, then a run starts from the new checkpoint.")];
+        notes.extend(of_edit);
+        notes.push(called_again(&base));
+        notes.extend(question_note(loaded, &base));
+        notes.extend(busy_note(loaded));
+        notes.extend(omitted_note(&omitted));
+        let write = self.state_write(thread, body, loaded, WriteKind::Edit);
+        // The first request makes another checkpoint the newest, so the run has nothing to compare with.
+        let start = RunStart { thread: thread.into(), body: run, guard: StartGuard::None };
+        let preview = Preview {
+            title: format!("Edit {} of thread {} and run again", step_of(&base), short_id(thread)),
+            request: self.write_request(&write)?,
+            then: Some(self.start_request(thread, &start.body)?),
+            changes,
+            ..self.shown(thread, notes)
+        };
+        Ok(ThreadPlan { preview, choice: None, step: Step::WriteAndStart(Box::new(write), Box::new(start)) })
+    }
+
+    /// Returns the assistant that runs from a checkpoint: the thread's own, unless another graph wrote the checkpoint.
+    async fn assistant_for(&self, loaded: &LoadedThread, base: &Base) -> Result<(String, Option<Note>), PlanError> {
+        let own = assistant_of(loaded)?;
+        let graph = self.graph_of(own).await?;
+        let (Some(graph), Some(writer)) = (graph, base.facts.graph_id.as_deref()) else {
+            return Ok((own.to_string(), None));
+        };
+        if graph == writer {
+            return Ok((own.to_string(), None));
+        }
+        let (graph, name) = (text::clean(&graph).into_owned(), text::clean(writer).into_owned());
+        let Some(assistant) = base.facts.assistant_id.as_deref() else {
+            return Err(unfit(format!(
+                "The checkpoint was written by the graph {name}, and the thread's newest run used {graph}. The server does not \
+                 say which assistant wrote it."
+            )));
+        };
+        self.graph_of(assistant).await?;
+        let note = Note::warning(format!(
+            "The graph {name} wrote this checkpoint, but the thread's newest run used {graph}: this runs {name} again. The \
+             server reads the thread with {graph}, so it does not show which nodes of {name} are next."
+        ));
+        Ok((assistant.to_string(), Some(note)))
+    }
+
+    /// Explains that no node is next at a checkpoint.
+    async fn finished(&self, thread: &str, loaded: &LoadedThread, base: &Base) -> PlanError {
+        let ends = format!("Nothing would run: no node is next at {}, the end of its run.", base.name());
+        let run = base.facts.run_id.as_deref();
+        let options = run.and_then(|run| loaded.runs.as_ref()?.iter().find(|known| known.run_id == run));
+        let saves_last_only = options.and_then(|run| run.kwargs.as_deref()).is_some_and(saves_last_only);
+        let states = self.recent_history(thread, |_| false).await.unwrap_or_default();
+        let is_alone = states.len() == 1 && base.is_newest;
+        unfit(match saves_last_only || is_alone {
+            true => format!("{ends} Only the last checkpoint was saved, so there's nothing to run again from."),
+            false => format!("{ends} Choose an earlier checkpoint, or give a new input."),
+        })
+    }
+
+    /// Says which nodes run again, what likely follows, and which calls are repeated.
+    async fn runs_again(&self, thread: &str, base: &Base) -> Vec<Note> {
+        let mut notes = Vec::new();
+        let next = named(&base.facts.next);
+        let followed = self.followed(thread, base).await;
+        if !base.facts.next.is_empty() {
+            notes.push(match base.has_run() || matches!(followed, super::base::Followed::Nodes { .. }) {
+                true => Note::warning(format!("Certainly runs again: {next}.")),
+                false => Note::fact(format!("Certainly runs: {next}. It did not run from this checkpoint before.")),
+            });
+        }
+        notes.push(Note::fact(followed.sentence()));
+        notes.push(called_again(base));
+        notes
+    }
+}
+
+/// Whether a run saves only its last checkpoint, by its options.
+fn saves_last_only(kwargs: &str) -> bool {
+    let kwargs: Value = serde_json::from_str(kwargs).unwrap_or_default();
+    kwargs["durability"] == "exit" || kwargs["checkpoint_during"] == false
+}
+
+fn from(base: &Base) -> Note {
+    Note::fact(format!("From {}. A new branch starts there; the current branch stays in the history.", base.name()))
+}
+
+fn step_of(base: &Base) -> String {
+    base.facts.step.map_or_else(|| format!("checkpoint {}", short_id(&base.id)), |step| format!("step {step}"))
+}
+
+/// Says which calls are made again.
+fn called_again(base: &Base) -> Note {
+    let calls = base.open_calls();
+    match (calls.is_empty(), base.has_run()) {
+        (false, true) => Note::warning(format!(
+            "Calls that were made before are made again, if the graph makes them: {}. Their external effects happen twice.",
+            calls.join(", ")
+        )),
+        (false, false) => Note::fact(format!("Calls that the state asks for: {}.", calls.join(", "))),
+        (true, _) => Note::warning(
+            "Models and tools of the nodes that run are called again, so their external effects happen twice.",
+        ),
+    }
+}
+
+/// Says what happens to the open question.
+fn question_note(loaded: &LoadedThread, base: &Base) -> Option<Note> {
+    leaves_head(loaded, base, "The run asks it again, maybe under another id, if it gets there.")
+}
+
+/// Says that a new input discards the question.
+fn discards(loaded: &LoadedThread, base: &Base) -> Option<Note> {
+    leaves_head(loaded, base, "The new input discards it.")
+}
+
+/// Warns of a run that the server no longer lists.
+fn busy_note(loaded: &LoadedThread) -> Option<Note> {
+    matches!(loaded.status(), ThreadStatus::BusyWithoutRun { .. }).then(|| {
+        Note::warning("The thread is busy, but none of its runs is active: a deleted run may still be running unseen.")
+    })
+}
+
+/// Warns of keys of an input that the graph does not have.
+fn unknown_inputs(keys: &Keys, input: &Value) -> Option<Note> {
+    let (Keys::Declared(known), Some(fields)) = (keys, input.as_object()) else { return None };
+    let unknown: Vec<String> = fields.keys().filter(|key| !known.contains(*key)).cloned().collect();
+    (!unknown.is_empty()).then(|| Note::warning(format!("The graph has no key {}: it is ignored.", named(&unknown))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_that_save_only_their_last_checkpoint_are_recognized() {
+        assert!(saves_last_only(r#"{"durability": "exit"}"#));
+        assert!(saves_last_only(r#"{"durability": null, "checkpoint_during": false}"#));
+        assert!(!saves_last_only(r#"{"durability": "async", "checkpoint_during": true}"#) && !saves_last_only("["));
+    }
+}

@@ -1,0 +1,234 @@
+//! What happened to a thread, in one or two sentences, and what can be done.
+
+use super::evidence::evidence;
+use crate::session::Session;
+use crate::session::thread::ThreadView;
+use jiff::Timestamp;
+use runtail_core::model::{Again, Question, ThreadStatus};
+use runtail_core::text;
+use runtail_stream::projection::{RunEntry, RunOutcome};
+
+/// The content of the card.
+#[derive(Debug, Default)]
+pub(super) struct Why {
+    /// What happened, in one or two sentences.
+    pub story: String,
+    /// Labels and values.
+    pub evidence: Vec<(&'static str, String)>,
+    /// Key ids with their labels, the recommended one first.
+    pub actions: Vec<(&'static str, String)>,
+}
+
+impl Why {
+    fn new(story: impl Into<String>) -> Why {
+        Why { story: story.into(), ..Why::default() }
+    }
+
+    fn action(mut self, id: &'static str, label: impl Into<String>) -> Why {
+        self.actions.push((id, label.into()));
+        self
+    }
+
+    fn action_if(self, offers: bool, id: &'static str, label: impl Into<String>) -> Why {
+        if offers { self.action(id, label) } else { self }
+    }
+
+    fn new_run(self, what: &str) -> Why {
+        self.action("stream.new_run", format!("new run{what}"))
+    }
+}
+
+/// Explains a thread's status.
+pub(super) fn why(view: &ThreadView<'_>, session: &Session) -> Why {
+    let runs = view.records.runs();
+    // The run of the status, which is not always the newest: others may be queued.
+    let run = match view.status {
+        ThreadStatus::Running { run_id: Some(id), .. } => view.records.run(id).or(runs.last()),
+        _ => runs.last(),
+    };
+    let name = capital(&run.map_or_else(|| "The newest run".to_string(), |run| run.name()));
+    let mut why = match view.status {
+        ThreadStatus::Loading if view.is_recording => Why::new("No run in the recording at this point."),
+        ThreadStatus::Loading => Why::new("Loading the thread's records…"),
+        ThreadStatus::Unknown { why } if why.is_empty() => Why::new("The server doesn't report this thread's status."),
+        ThreadStatus::Unknown { why } => Why::new(format!("Unknown status: {why}.")),
+        ThreadStatus::Queued { since, waiting, .. } => queued(*since, *waiting, session),
+        ThreadStatus::Running { nodes: active, .. } => {
+            let place = if active.is_empty() { String::new() } else { format!(" in {}", nodes(active)) };
+            Why::new(format!("{name} is running{place}."))
+                .action("stream.cancel", "cancel the run: finished steps are kept")
+        }
+        ThreadStatus::Waiting { questions, .. } => waiting(questions, &name),
+        ThreadStatus::Failed { nodes: failed, timed_out, .. } => failed_run(view.again, failed, *timed_out, &name),
+        ThreadStatus::Idle { .. } => idle(view, run, &name),
+        ThreadStatus::Deleted => {
+            Why::new("The thread was deleted (the server returns 404). This page shows its last known data.")
+        }
+        ThreadStatus::BusyWithoutRun { .. } => Why::new(
+            "The thread's status is busy, but none of its runs is active. Most likely an active run was deleted; it may still \
+             be running, and the server doesn't release the thread on its own.",
+        )
+        .action("why.release", "release the thread: a state update without values")
+        .new_run(": also releases the thread"),
+        stopped => stopped_run(stopped, &name),
+    };
+    if is_answer_refused(view) {
+        if let Some((_, label)) = why.actions.iter_mut().find(|(id, _)| *id == "stream.again") {
+            *label = "ask again: reruns the asking step from its checkpoint".into();
+        }
+        why.story.push_str(
+            " It failed on an answer. The server has stored that answer and uses it again, so another answer has no effect: the \
+             step that asks has to run again first.",
+        );
+    }
+    if has_other_assistant(view) {
+        why.story.push_str(
+            " The newest run used another assistant than the runs before it. If that one runs another graph, the thread's \
+             earlier state and question are hidden.",
+        );
+        why = why.action("why.restore", "run the earlier assistant again, from its newest checkpoint");
+    }
+    if can_end(view) {
+        why = why.action("why.cancel", "end the thread: nothing more runs");
+    }
+    why.evidence = evidence(view, session);
+    why
+}
+
+/// Returns whether a thread stopped with nodes left to run, so that it can be ended.
+pub(super) fn can_end(view: &ThreadView<'_>) -> bool {
+    let has_next = view.records.state().is_some_and(|state| !state.next.is_empty());
+    has_next
+        && matches!(
+            view.status,
+            ThreadStatus::Waiting { .. }
+                | ThreadStatus::Paused { .. }
+                | ThreadStatus::Cancelled { .. }
+                | ThreadStatus::Edited { .. }
+                | ThreadStatus::Stopped { .. }
+                | ThreadStatus::Failed { .. }
+        )
+}
+
+fn queued(since: Option<Timestamp>, waiting: usize, session: &Session) -> Why {
+    let story = match (since, waiting) {
+        (Some(at), _) if at > session.now => format!("The run is scheduled to start at {}.", session.clock(at)),
+        (_, 1) => "A run is queued; no worker has started it yet.".into(),
+        (_, n) => format!("{n} runs are queued. A thread runs them one at a time, oldest first."),
+    };
+    Why::new(story).action("stream.cancel", "cancel the queued run")
+}
+
+fn waiting(questions: &[Question], name: &str) -> Why {
+    let story = match questions.len() {
+        1 => format!("{name} stopped to ask a question. Answer it to continue."),
+        n => format!("{name} stopped with {n} questions. Answer them to continue."),
+    };
+    let all = if questions.len() > 1 { "approve all" } else { "approve" };
+    Why::new(story)
+        .action("stream.answer", "answer")
+        .action_if(
+            questions.iter().all(Question::can_be_approved),
+            "stream.approve",
+            format!("{all}: opens the answer with approval selected"),
+        )
+        .new_run(" with new input: discards the question")
+}
+
+/// Explains a run that stopped before its end without a question and without an error.
+fn stopped_run(status: &ThreadStatus, name: &str) -> Why {
+    match status {
+        ThreadStatus::Paused { next, after, .. } => {
+            let place = if *after { "after its last node; next is" } else { "before" };
+            Why::new(format!("{name} is paused at a breakpoint {place} {}. Nothing failed.", nodes(next)))
+                .action("stream.answer", format!("continue: runs {}", nodes(next)))
+                .new_run(" with new input: abandons the paused run")
+        }
+        ThreadStatus::Cancelled { next, .. } => {
+            let lost = match next.is_empty() {
+                true => String::new(),
+                false => format!(" Next is {}; its unfinished work is lost.", nodes(next)),
+            };
+            let again =
+                format!("continue: runs {} again from its start. Calls it already made are repeated.", nodes(next));
+            Why::new(format!("{name} was cancelled. Its finished steps are saved.{lost}"))
+                .action_if(!next.is_empty(), "stream.answer", again)
+                .new_run(" with new input")
+        }
+        ThreadStatus::Edited { next, .. } => Why::new(match next.is_empty() {
+            true => "The state was edited after the last run.".into(),
+            false => format!("The state was edited and not continued since. Next is {}.", nodes(next)),
+        })
+        .action_if(
+            !next.is_empty(),
+            "stream.answer",
+            format!("continue: runs {}; an open question is asked again", nodes(next)),
+        )
+        .new_run(""),
+        status => {
+            let next: &[String] = if let ThreadStatus::Stopped { next, .. } = status { next } else { &[] };
+            Why::new("The thread is interrupted, but its records show no question, breakpoint or cancelled run.")
+                .action("stream.answer", format!("continue: runs {}", nodes(next)))
+                .new_run(" with new input")
+        }
+    }
+}
+
+fn failed_run(again: Again, failed: &[String], timed_out: bool, name: &str) -> Why {
+    let place = if failed.is_empty() { String::new() } else { format!(" in {}", nodes(failed)) };
+    let how = if timed_out { "timed out" } else { "failed" };
+    let story = match again {
+        Again::Steps => format!("{name} {how}{place}. Its finished steps are saved."),
+        Again::Input => format!("{name} {how}{place}. There is no step to retry."),
+        Again::Nothing => {
+            "The thread's status is failed, but its runs were deleted, so nothing can be retried.".to_string()
+        }
+    };
+    let retry = match again {
+        Again::Steps if failed.is_empty() => "retry the unfinished steps".into(),
+        Again::Steps => format!("retry {}", nodes(failed)),
+        Again::Input | Again::Nothing => "run the last input again".to_string(),
+    };
+    Why::new(story).action_if(again != Again::Nothing, "stream.again", retry).new_run(" with new input")
+}
+
+fn idle(view: &ThreadView<'_>, run: Option<&RunEntry>, name: &str) -> Why {
+    let story = match run {
+        Some(run) if run.outcome == RunOutcome::Deleted => {
+            format!("{name} was rolled back or deleted; the server has no record of it. Nothing to do.")
+        }
+        Some(run) => format!("{name} {}. Nothing to do.", run.outcome.word()),
+        None => "No run is active on this thread.".into(),
+    };
+    // The input is in the record of a run.
+    let has_record = view.records.runs().iter().any(|run| run.is_recorded);
+    Why::new(story).new_run("").action_if(has_record, "stream.again", "run the last input again")
+}
+
+/// Returns whether the thread failed with an open question, which means that the graph rejected the answer (acting
+/// reference §1.1).
+fn is_answer_refused(view: &ThreadView<'_>) -> bool {
+    let state = view.records.state();
+    let has_question = || state.is_some_and(|state| state.tasks.iter().any(|task| !task.questions.is_empty()));
+    matches!(view.status, ThreadStatus::Failed { .. }) && has_question()
+}
+
+/// Returns whether the newest run used another assistant than a run before it (acting reference §1.4). Whether they run the
+/// same graph is not in the records.
+fn has_other_assistant(view: &ThreadView<'_>) -> bool {
+    if view.status.is_active() || matches!(view.status, ThreadStatus::Loading | ThreadStatus::Deleted) {
+        return false;
+    }
+    let runs = view.records.thread_records().runs.unwrap_or_default();
+    let mut ran = runs.iter().map(|run| run.assistant_id.as_str()).filter(|id| !id.is_empty());
+    ran.next().is_some_and(|newest| ran.any(|id| id != newest))
+}
+
+fn nodes(next: &[String]) -> String {
+    next.iter().map(|node| text::clean(node).into_owned()).collect::<Vec<_>>().join(", ")
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}

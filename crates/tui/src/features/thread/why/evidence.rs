@@ -1,0 +1,71 @@
+//! The evidence of a thread's status: what the server's records say, as labels and values.
+
+use crate::session::Session;
+use crate::session::thread::ThreadView;
+use crate::widgets::status::since;
+use runtail_core::model::{RunFacts, ThreadError, ThreadStatus};
+use runtail_core::text;
+use runtail_stream::SnapshotPart;
+
+/// Returns the labels and values.
+pub(super) fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'static str, String)> {
+    let (known, status, now) = (view.records, view.status, session.now);
+    let mut evidence = Vec::new();
+    if *status == ThreadStatus::Deleted {
+        let checked = known.loaded().map(|loaded| format!("404, checked {} ago", since(now, loaded.at)));
+        return checked.map(|checked| ("thread", checked)).into_iter().collect();
+    }
+    for question in status.questions() {
+        let place = question.node.as_deref().map(|node| format!(" · asked by {node}")).unwrap_or_default();
+        evidence.push(("question", format!("{}{place}", question.summary())));
+    }
+    evidence.extend(view.stuck.iter().map(|sign| ("stuck", sign.evidence())));
+    evidence.extend(status.error().map(|error| ("error", error.to_string())));
+    if let Some(thread) = known.thread() {
+        let word = if thread.status.is_empty() { "not reported" } else { &thread.status };
+        let error = thread.error.as_ref().map(ThreadError::text).filter(|text| status.error() != Some(text.as_str()));
+        let error = error.map(|text| format!(" · {text}")).unwrap_or_default();
+        evidence.push(("status", format!("{word}{error}")));
+    }
+    if let Some(state) = known.state() {
+        let next = if state.next.is_empty() { "none".into() } else { state.next.join(", ") };
+        evidence.push(("next", next));
+        let step = state.step.map(|step| format!("step {step}"));
+        let written = state.created_at.map(|at| format!("saved {}", session.clock(at)));
+        let checkpoint: Vec<String> = step.into_iter().chain(written).collect();
+        if !checkpoint.is_empty() {
+            evidence.push(("last", checkpoint.join(", ")));
+        }
+    }
+    let run_id = match status {
+        ThreadStatus::Running { run_id: Some(id), .. } => Some(id.as_str()),
+        _ => known.runs().last().and_then(|run| run.run_id.as_deref()),
+    };
+    if let Some(run) = run_id.and_then(|id| known.record(id)) {
+        evidence.push(("run", run_summary(run)));
+    }
+    let active = known.runs().iter().filter(|run| !run.outcome.is_over()).count();
+    let checked = known.loaded().map(|loaded| format!(" (checked {} ago)", since(now, loaded.at))).unwrap_or_default();
+    let runs = if active == 1 { "run" } else { "runs" };
+    let is_unknown = known.missing().iter().any(|(part, _)| *part == SnapshotPart::Runs);
+    let active = if is_unknown && active == 0 { "unknown".into() } else { format!("{active} {runs}{checked}") };
+    evidence.push(("active", active));
+    if let Some(at) = view.last_event_at {
+        evidence.push(("events", format!("last event {} ago", since(now, at))));
+    }
+    for (part, why) in known.missing() {
+        let why = why.as_deref().unwrap_or("not offered by this server");
+        evidence.push(("missing", format!("{}: {why}", part.word())));
+    }
+    evidence
+}
+
+fn run_summary(run: &RunFacts) -> String {
+    let mut summary = format!("{} · {}", text::short_id(&run.run_id), run.status);
+    for (what, nodes) in [("interrupt_before", &run.interrupt_before), ("interrupt_after", &run.interrupt_after)] {
+        if !nodes.is_empty() {
+            summary.push_str(&format!(" · {what} {}", nodes.join(", ")));
+        }
+    }
+    summary
+}

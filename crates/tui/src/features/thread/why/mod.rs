@@ -1,0 +1,139 @@
+//! The card that explains a thread's status: the status, one sentence, the evidence, and the possible actions.
+
+mod cause;
+mod evidence;
+
+use crate::input::action::{Action, Context};
+use crate::input::keymap::{Keymap, binding};
+use crate::session::msg::ThreadRef;
+use crate::session::thread::ThreadView;
+use crate::session::{Cx, GUTTER, Page, Request, Requests, Route, Session};
+use crate::widgets::line::{Line, Tone, wrap};
+use cause::{can_end, why};
+use jiff::Timestamp;
+use runtail_api::ThreadIntent;
+use runtail_core::text;
+use std::time::Duration;
+
+/// Columns of the evidence labels.
+const LABEL: usize = 9;
+/// The interval for reloading the evidence.
+const REFRESH: jiff::SignedDuration = jiff::SignedDuration::from_secs(5);
+/// Maximum bytes of a value in the evidence.
+const MAX_VALUE: usize = 2 << 10;
+
+/// The explain page, and when it last requested the thread's records.
+#[derive(Debug, Clone)]
+pub struct WhyPage(pub Timestamp);
+
+impl Page for WhyPage {
+    fn context(&self) -> Context {
+        Context::Why
+    }
+
+    fn title(&self, cx: &Cx<'_>) -> (&'static str, String) {
+        let about = cx.lookup.shown_thread().map(|view| match view.thread_id {
+            Some(thread) => format!("{} › thread {}", view.server.name, text::short_id(thread)),
+            None => view.server.name.to_string(),
+        });
+        ("WHY", about.unwrap_or_default())
+    }
+
+    fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
+        let view = cx.lookup.shown_thread();
+        view.map(|view| lines(&view, cx.session, width.saturating_sub(GUTTER.into()))).unwrap_or_default()
+    }
+
+    /// Handles an action the same way the stream does.
+    fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
+        let recommended = || {
+            let why = why(&cx.lookup.shown_thread()?, cx.session);
+            let (id, _) = why.actions.first()?;
+            binding(id).map(|binding| binding.action)
+        };
+        let action = match action {
+            Action::Open => recommended(),
+            action => Some(action),
+        };
+        let Some(action) = action else { return Requests::none() };
+        let close = Requests::from(Request::Close);
+        match cx.lookup.shown_thread().and_then(|view| repair(&view, action)) {
+            Some((thread, intent)) => close.and(Route::ThreadAction(thread.server, Box::new(intent))),
+            None if matches!(action, Action::Release | Action::RestoreAssistant) => Requests::none(),
+            None => close.and(Request::Do(Context::Stream, action)),
+        }
+    }
+
+    /// Reloads the evidence every few seconds.
+    fn on_tick(&mut self, cx: &Cx<'_>) -> Requests {
+        if cx.session.now.duration_since(self.0) < REFRESH || cx.lookup.shown_thread().is_none() {
+            return Requests::none();
+        }
+        self.0 = cx.session.now;
+        Request::RefreshThread.into()
+    }
+
+    fn next_tick(&self, _cx: &Cx<'_>) -> Option<Duration> {
+        Some(Duration::from_secs(1))
+    }
+}
+
+/// Returns the lines of the card.
+fn lines(view: &ThreadView<'_>, session: &Session, width: usize) -> Vec<Line> {
+    let mut badge = view.badge.clone();
+    badge
+        .left
+        .iter_mut()
+        .for_each(|piece| piece.tone = if piece.tone == Tone::Plain { Tone::Strong } else { piece.tone });
+    let mut lines = vec![badge, Line::new()];
+    let can_act = !view.is_recording && !session.is_read_only(&view.server.profile);
+    let why = why(view, session);
+    let push_wrapped = |lines: &mut Vec<Line>, text: &str| {
+        lines.extend(wrap(text, width).iter().map(|row| Line::of(Tone::Plain, row)));
+    };
+    push_wrapped(&mut lines, &why.story);
+    lines.push(Line::new());
+    for (label, value) in &why.evidence {
+        let rows = wrap(text::head(value, MAX_VALUE), width.saturating_sub(LABEL).max(1));
+        for (i, row) in rows.iter().enumerate() {
+            let label = if i == 0 { label } else { "" };
+            lines.push(Line::of(Tone::Dim, &format!("{label:<LABEL$}")).with(Tone::Plain, row));
+        }
+    }
+    lines.push(Line::new());
+    if !can_act {
+        let reason = if view.is_recording { "This is a recording." } else { "This profile is read-only." };
+        lines.push(Line::of(Tone::Dim, reason));
+    }
+    let (keymap, ascii) = (&session.keymap, session.settings.ascii);
+    for (id, label) in why.actions.iter().filter(|_| can_act) {
+        lines.push(key_line(keymap, id, label, ascii));
+    }
+    if !view.is_recording {
+        let details = "details: the server's state and record";
+        lines.push(key_line(keymap, "stream.details", details, ascii));
+    }
+    lines
+}
+
+fn key_line(keymap: &Keymap, id: &str, label: &str, ascii: bool) -> Line {
+    let key = keymap.hints_of([&id], ascii).pop().map(|(key, _)| key).unwrap_or_default();
+    Line::of(Tone::Accent, &key).with(Tone::Plain, &format!(" {label}"))
+}
+
+/// Returns the repair that a key of the card asks for: one that only this card offers.
+fn repair(view: &ThreadView<'_>, action: Action) -> Option<(ThreadRef, ThreadIntent)> {
+    if view.is_recording {
+        return None;
+    }
+    let thread = view.thread_id?.to_string();
+    let target = ThreadRef { server: view.server.clone(), id: thread.clone() };
+    let intent = match action {
+        Action::Release => ThreadIntent::Release { thread },
+        Action::RestoreAssistant => ThreadIntent::RestoreAssistant { thread },
+        // The key that cancels a run ends the thread where none is running.
+        Action::CancelRun if can_end(view) => ThreadIntent::End { thread },
+        _ => return None,
+    };
+    Some((target, intent))
+}

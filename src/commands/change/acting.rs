@@ -1,0 +1,145 @@
+//! Shared by the commands that fork, edit or rerun a thread: plan, preview, check again, send once, follow the run.
+
+use super::threads::{self, unplanned_run};
+use super::{Sending, preview};
+use crate::args::Globals;
+use crate::context::{Context, Site};
+use crate::exit::{Exit, Failure};
+use crate::output::{complain, placed};
+use crate::resolve;
+use crate::signals::Signals;
+use runtail_api::{Acted, AgentServer, StartError, StartFailure, Started, ThreadIntent, ThreadPlan, WriteKind};
+use runtail_core::text;
+use serde_json::{Value, json};
+
+/// What a command did, and its plan.
+struct ActionResult {
+    plan: ThreadPlan,
+    acted: Acted,
+}
+
+/// Carries out an action on a thread and prints the result: the run that it started, or the checkpoint that it made.
+///
+/// # Errors
+/// A read-only profile is an error before any request; see [`StartFailure`] for the rest.
+pub(crate) async fn run(
+    globals: &Globals,
+    intent: ThreadIntent,
+    sending: &Sending,
+    wait: bool,
+) -> Result<Exit, Failure> {
+    let context = Context::load(globals)?;
+    let signals = wait.then(Signals::listen);
+    let work = async {
+        let (site, server) = resolve::agent_server(&context).await?;
+        let sent = send(&context, &site, &server, &intent, sending).await?;
+        Ok((site, server, sent))
+    };
+    let (site, server, sent) = match &signals {
+        Some(signals) => signals.unless_stopped(work).await?,
+        None => work.await?,
+    };
+    let Some(ActionResult { plan, acted }) = sent else { return Ok(Exit::Done) };
+    let mut row = row(&intent, &plan, &acted);
+    let exit = match (&signals, row["run_id"].as_str().map(str::to_string)) {
+        (Some(signals), Some(run)) => {
+            let (exit, end) = threads::follow(&context, signals, &server, intent.thread(), &run).await;
+            row["outcome"] = end.as_ref().map_or("unknown", |end| end.outcome.as_str()).into();
+            if let Some(detail) = end.and_then(|end| end.detail) {
+                row["detail"] = detail.into();
+            }
+            exit
+        }
+        _ => Ok(Exit::Done),
+    };
+    sending.output.one(&placed(&site.profile, row))?;
+    exit
+}
+
+/// Plans an action, previews it on stderr and sends it. Returns nothing for a dry run.
+async fn send(
+    context: &Context,
+    site: &Site,
+    server: &AgentServer,
+    intent: &ThreadIntent,
+    sending: &Sending,
+) -> Result<Option<ActionResult>, Failure> {
+    if !sending.dry_run {
+        context.check_write(&site.profile)?;
+    }
+    let plan = server.plan_on_thread(intent).await.map_err(unplanned_run)?;
+    if sending.dry_run {
+        preview::print(&plan.preview, &sending.output)?;
+        return Ok(None);
+    }
+    preview::tell(&plan.preview);
+    match server.act_on_thread(&plan).await {
+        Ok(acted) => {
+            if let Acted::Started(Started { was_found: true, .. })
+            | Acted::Forked { started: Started { was_found: true, .. }, .. } = &acted
+            {
+                complain("warning: the server's reply was lost, but the run was started");
+            }
+            if let Acted::Written(written) = &acted
+                && written.kind == WriteKind::Release
+                && written.status.as_deref() == Some("busy")
+            {
+                complain(
+                    "warning: the server accepted the update, but the thread is still busy; a new run releases it",
+                );
+            }
+            complain(&format!("done: {}", plan.preview.title));
+            Ok(Some(ActionResult { plan, acted }))
+        }
+        Err(failed) => Err(not_done(failed, context, intent.thread())),
+    }
+}
+
+fn row(intent: &ThreadIntent, plan: &ThreadPlan, acted: &Acted) -> Value {
+    let mut row = json!({"thread_id": intent.thread()});
+    let extra = plan.run_start().map(|start| (&start.body.assistant_id, &start.body.extra));
+    let planned = extra.and_then(|(_, extra)| {
+        extra.get("checkpoint_id").or_else(|| extra.get("checkpoint")?.get("checkpoint_id")).cloned()
+    });
+    let (run, checkpoint) = match acted {
+        Acted::Started(started) => (Some(&started.run_id), planned),
+        Acted::Forked { checkpoint, started } => (Some(&started.run_id), Some(checkpoint.as_str().into())),
+        Acted::Written(written) => {
+            row["status"] = json!(written.status);
+            (None, Some(json!(written.checkpoint)))
+        }
+        Acted::Cancelling(_) | Acted::Deleted => (None, None),
+    };
+    if let Some(run) = run {
+        row["run_id"] = run.as_str().into();
+        row["assistant_id"] = json!(extra.map(|(assistant, _)| assistant));
+    }
+    match intent {
+        ThreadIntent::Rerun { run, .. } => row["rerun_of"] = run.as_str().into(),
+        _ => row["checkpoint_id"] = checkpoint.unwrap_or_default(),
+    }
+    row
+}
+
+/// Returns the message for an action that was not done, or is not known to be.
+fn not_done(failed: StartError, context: &Context, thread: &str) -> Failure {
+    let StartError { failure, error } = failed;
+    let (exit, what) = match failure {
+        StartFailure::NotOpen | StartFailure::Changed => {
+            (Exit::Failed, "The thread changed since the preview. Nothing was sent.".to_string())
+        }
+        StartFailure::Unchecked => (Exit::of(&error), "The thread couldn't be checked again. Nothing was sent.".into()),
+        StartFailure::Busy => (Exit::Failed, "A run is active on the thread, so the server refused.".into()),
+        StartFailure::Refused => (Exit::of(&error), "The server refused. Nothing was changed.".into()),
+        StartFailure::AfterEdit => (Exit::Failed, "Only the first of two requests was done.".into()),
+        StartFailure::NotOffered => (Exit::Failed, "This server can't start runs in the background.".into()),
+        StartFailure::Unknown => {
+            let (options, thread) = (context.globals.where_to(), text::clean(thread));
+            let check = format!(
+                "`runtail{options} runs list {thread}` and `runtail{options} threads history {thread}` show it"
+            );
+            (Exit::Network, format!("The server's reply was lost. It is unknown whether it was done: {check}."))
+        }
+    };
+    Failure::new(exit, format!("{what}\n  {error}"))
+}

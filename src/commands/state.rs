@@ -1,0 +1,56 @@
+//! `state set T`: edits the state of a thread.
+
+use crate::args::Globals;
+use crate::commands::change::fields::filled;
+use crate::commands::change::{Sending, acting};
+use crate::exit::{Exit, Failure};
+use crate::input;
+use clap::{Args, Subcommand};
+use runtail_api::{StateEdit, ThreadIntent};
+
+/// Commands for the state of a thread; `threads state` prints it.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Edit the state, without a run
+    Set(Set),
+}
+
+/// Options of `state set`.
+#[derive(Debug, Args)]
+#[command(after_long_help = NOTES)]
+pub struct Set {
+    /// The thread's id
+    #[arg(value_name = "T")]
+    thread: String,
+    /// The keys to write; @FILE reads a file, - reads stdin
+    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
+    values: String,
+    /// Edit in the name of this node, which decides what runs next (default: the node that wrote last)
+    #[arg(long, value_name = "NODE", value_parser = filled)]
+    as_node: Option<String>,
+    /// The checkpoint to edit (default: the newest); the thread's state is then the edited one
+    #[arg(long, value_name = "C", value_parser = filled)]
+    checkpoint: Option<String>,
+    #[command(flatten)]
+    sending: Sending,
+}
+
+const NOTES: &str = "\
+The keys, the node and the checkpoint are checked first, because servers ignore unknown keys without an error. The graph's \
+reducers apply the edit on the server: lists usually grow, and messages are replaced by id. An open question is no longer listed \
+after an edit; continuing the thread asks it again.
+
+--values null --as-node __end__ ends a thread that stopped: nothing more runs. --values null alone releases a thread that is \
+busy although none of its runs is active.
+
+The result has `thread_id`, `checkpoint_id` (the new checkpoint) and `status` (the thread's status after the edit).
+
+Exit codes: 0 done · 1 no such checkpoint, a run is active, the thread changed, or the server refused · 2 an unknown key or node, \
+or not JSON · 3 not allowed, or read-only · 5 the reply was lost.";
+
+pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
+    let Command::Set(Set { thread, values, as_node, checkpoint, sending }) = command;
+    let values = input::json("--values", &values).await?;
+    let edit = StateEdit { checkpoint, values, as_node };
+    acting::run(globals, ThreadIntent::EditState { thread, edit }, &sending, false).await
+}

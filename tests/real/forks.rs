@@ -1,0 +1,239 @@
+//! Forks, edits, reruns and repairs of threads against all real servers, with the servers' own records before and after.
+//!
+//! Ignored without them: `tests/real/serve -- cargo test --test real forks -- --ignored`.
+
+use runtail_api::{Acted, AgentServer, Http, PlanError, ServerKind, ThreadIntent};
+use runtail_core::config::Profile;
+use runtail_testkit::process::{Done, run};
+use runtail_testkit::server;
+use serde_json::{Value, json};
+
+/// One of the servers.
+struct Real {
+    url: String,
+    agent: AgentServer,
+    kind: ServerKind,
+}
+
+impl Real {
+    async fn all() -> Vec<Real> {
+        let mut all = Vec::new();
+        for url in server::all_urls() {
+            let agent = AgentServer::new(Http::new(&Profile::default()).unwrap(), url.parse().unwrap());
+            let kind = agent.info().await.unwrap().kind;
+            all.push(Real { url, agent, kind });
+        }
+        all
+    }
+
+    fn runtail(&self, args: &[&str]) -> Done {
+        run(args.iter().copied().chain(["--url", self.url.as_str()]))
+    }
+
+    /// Returns a thread on which `approval` asks.
+    async fn asking(&self) -> String {
+        let thread = self.agent.create_thread(&json!({})).await.unwrap().thread_id;
+        self.runtail(&["run", "approval", "--thread", &thread, "--input", r#"{"amount": 5}"#]).expect(0);
+        thread
+    }
+
+    async fn history(&self, thread: &str) -> Vec<Value> {
+        self.agent.thread_history(thread, 50, None).await.unwrap()
+    }
+
+    async fn state(&self, thread: &str) -> Value {
+        self.agent.thread_state(thread).await.unwrap()
+    }
+
+    /// Returns the name of the node before the question, and the checkpoint at which it is next.
+    async fn first(&self, thread: &str) -> (&'static str, String) {
+        let node = if self.kind == ServerKind::JavaScript { "prepare" } else { "draft" };
+        let states = self.history(thread).await;
+        let state = states.iter().find(|state| state["next"] == json!([node])).expect("a checkpoint");
+        (node, id(state))
+    }
+}
+
+fn id(state: &Value) -> String {
+    state["checkpoint"]["checkpoint_id"].as_str().expect("an id").to_owned()
+}
+
+fn children(states: &[Value], parent: &str) -> usize {
+    states.iter().filter(|state| state["parent_checkpoint"]["checkpoint_id"] == parent).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real forks -- --ignored"]
+async fn a_checkpoint_runs_again() {
+    for real in Real::all().await {
+        let kind = real.kind;
+        let thread = real.asking().await;
+        let (_, checkpoint) = real.first(&thread).await;
+        let before = real.history(&thread).await;
+        assert_eq!((before.len(), children(&before, &checkpoint)), (3, 1), "{kind:?}");
+        let fork = ["fork", &thread, "--checkpoint", &checkpoint];
+        if kind == ServerKind::Aegra {
+            assert!(real.runtail(&fork).expect(1).stderr.contains("starts no run without an input"));
+        } else {
+            let row = real.runtail(&[fork.as_slice(), &["--wait"]].concat()).expect(0).json();
+            assert_eq!(row["outcome"], "interrupted", "{kind:?}: {row}");
+            let after = real.history(&thread).await;
+            assert_eq!((after.len(), children(&after, &checkpoint)), (5, 2), "{kind:?}");
+        }
+        // With a new input, on every server.
+        let input = [fork.as_slice(), &["--input", r#"{"amount": 7}"#, "--wait"]].concat();
+        let row = real.runtail(&input).expect(0).json();
+        assert_eq!(row["outcome"], "interrupted", "{kind:?}: {row}");
+        let state = real.state(&thread).await;
+        assert_eq!((&state["values"]["amount"], &state["next"]), (&json!(7), &json!(["ask"])), "{kind:?}");
+        let forks = if kind == ServerKind::Aegra { 2 } else { 3 };
+        assert_eq!(children(&real.history(&thread).await, &checkpoint), forks, "{kind:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real forks -- --ignored"]
+async fn a_state_is_edited_with_and_without_a_run() {
+    for real in Real::all().await {
+        let kind = real.kind;
+        let thread = real.asking().await;
+        let (node, checkpoint) = real.first(&thread).await;
+        let before = real.state(&thread).await;
+        let row = real.runtail(&["state", "set", &thread, "--values", r#"{"draft": "edited"}"#]).expect(0).json();
+        let state = real.state(&thread).await;
+        assert_eq!((&state["values"]["draft"], &state["next"]), (&json!("edited"), &json!(["ask"])), "{kind:?}");
+        assert_eq!(state["metadata"]["source"], "update", "{kind:?}");
+        assert_eq!(
+            (row["checkpoint_id"].as_str(), &state["parent_checkpoint"]["checkpoint_id"]),
+            (Some(id(&state).as_str()), &json!(id(&before))),
+            "{kind:?}"
+        );
+        for (wrong, says) in [
+            (["--values", r#"{"nokey": 1}"#, "--as-node", node], "the state has no key nokey"),
+            (["--values", r#"{"draft": "x"}"#, "--as-node", "nonode"], "the graph has no node nonode"),
+            (
+                ["--values", r#"{"draft": "x"}"#, "--checkpoint", "1f1e0000-0000-6000-8000-000000000000"],
+                "has no checkpoint",
+            ),
+        ] {
+            let done = real.runtail(&[&["state", "set", &thread], wrong.as_slice()].concat());
+            assert!(done.stderr.contains(says) && done.code != Some(0), "{kind:?}: {}", done.stderr);
+        }
+        let count = real.history(&thread).await.len();
+        let edit =
+            ["fork", &thread, "--checkpoint", &checkpoint, "--update", r#"{"draft": "other"}"#, "--as-node", node];
+        if kind == ServerKind::Aegra {
+            assert!(real.runtail(&edit).expect(1).stderr.contains("starts no run without an input"));
+            assert_eq!(real.history(&thread).await.len(), count, "the first request is not sent either");
+            continue;
+        }
+        let row = real.runtail(&[edit.as_slice(), &["--wait"]].concat()).expect(0).json();
+        assert_eq!(row["outcome"], "interrupted", "{kind:?}: {row}");
+        let states = real.history(&thread).await;
+        let edited = states.iter().find(|state| id(state) == row["checkpoint_id"]).expect("the new checkpoint");
+        assert_eq!(
+            (&edited["values"]["draft"], &edited["metadata"]["source"]),
+            (&json!("other"), &json!("update")),
+            "{kind:?}"
+        );
+        assert_eq!(edited["parent_checkpoint"]["checkpoint_id"], json!(checkpoint), "{kind:?}");
+        assert_eq!(real.state(&thread).await["values"]["log"], json!([]), "{kind:?}: {node} did not run again");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real forks -- --ignored"]
+async fn a_waiting_thread_is_ended_and_a_run_repeated() {
+    for real in Real::all().await {
+        let kind = real.kind;
+        let thread = real.asking().await;
+        let run = real.agent.runs(&thread, 1).await.unwrap()[0].run_id.clone();
+        let end = ThreadIntent::End { thread: thread.clone() };
+        match real.agent.plan_on_thread(&end).await {
+            Err(PlanError::Unfit(why)) => {
+                assert!(kind == ServerKind::Aegra && why.contains("can't end a thread"), "{why}")
+            }
+            Err(other) => panic!("{kind:?}: {other}"),
+            Ok(plan) => {
+                assert!(matches!(real.agent.act_on_thread(&plan).await, Ok(Acted::Written(_))), "{kind:?}");
+                assert_eq!(real.state(&thread).await["next"], json!([]), "{kind:?}");
+                // JavaScript does not change the thread's row.
+                let expected = if kind == ServerKind::Python { "idle" } else { "interrupted" };
+                assert_eq!(real.agent.thread(&thread).await.unwrap().status, expected, "{kind:?}");
+            }
+        }
+        let row = real.runtail(&["rerun", &thread, &run, "--wait"]).expect(0).json();
+        assert_eq!(row["outcome"], "interrupted", "{kind:?}: {row}");
+        let runs = real.agent.runs(&thread, 10).await.unwrap();
+        assert_eq!((runs.len(), &json!(runs[0].run_id)), (2, &row["run_id"]), "{kind:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real forks -- --ignored"]
+async fn a_thread_whose_running_run_was_deleted_is_released() {
+    for real in Real::all().await {
+        let kind = real.kind;
+        if kind == ServerKind::Aegra {
+            // It refuses to delete an active run.
+            continue;
+        }
+        let thread = real.agent.create_thread(&json!({})).await.unwrap().thread_id;
+        let address = real.url.trim_start_matches("http://");
+        let body = json!({"assistant_id": "slow", "input": {"steps": 30, "seconds": 1}});
+        let (_, run) = server::request_at(address, "POST", &format!("/threads/{thread}/runs"), Some(&body));
+        let run = server::text(&run, "run_id");
+        while real.agent.run(&thread, &run).await.unwrap().status != "running" {}
+        real.agent.delete_run(&thread, &run).await.unwrap();
+        assert_eq!(real.agent.thread(&thread).await.unwrap().status, "busy", "{kind:?}");
+        let plan = real.agent.plan_on_thread(&ThreadIntent::Release { thread: thread.clone() }).await;
+        match plan {
+            Ok(plan) => {
+                assert!(matches!(real.agent.act_on_thread(&plan).await, Ok(Acted::Written(_))), "{kind:?}");
+                assert_ne!(real.agent.thread(&thread).await.unwrap().status, "busy", "{kind:?}");
+            }
+            Err(why) => {
+                assert!(kind == ServerKind::JavaScript && why.to_string().contains("A new run releases it."), "{why}");
+                assert_eq!(real.agent.thread(&thread).await.unwrap().status, "busy");
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real forks -- --ignored"]
+async fn the_earlier_assistant_is_restored_after_a_run_of_another_graph() {
+    for real in Real::all().await {
+        let kind = real.kind;
+        let thread = real.asking().await;
+        let asking = real.state(&thread).await;
+        let input = r#"{"messages": [{"role": "user", "content": "hello"}]}"#;
+        real.runtail(&["run", "agent", "--thread", &thread, "--input", input]).expect(0);
+        let hidden = real.state(&thread).await;
+        assert!(hidden["next"] == json!([]) && hidden["values"].get("draft").is_none(), "{kind:?}: {hidden}");
+        let graph = real.agent.thread(&thread).await.unwrap().graph().map(str::to_string);
+        assert_eq!(graph.as_deref(), Some("agent"), "{kind:?}");
+        let plan = match real.agent.plan_on_thread(&ThreadIntent::RestoreAssistant { thread: thread.clone() }).await {
+            Ok(plan) => plan,
+            Err(why) => {
+                assert!(
+                    kind == ServerKind::Aegra && why.to_string().contains("starts no run without an input"),
+                    "{why}"
+                );
+                continue;
+            }
+        };
+        let body = plan.preview.request.body.clone().unwrap();
+        assert_eq!(body["checkpoint_id"], json!(id(&asking)), "{kind:?}: {:?}", plan.preview.notes);
+        let Ok(Acted::Started(started)) = real.agent.act_on_thread(&plan).await else { panic!("{kind:?}") };
+        real.runtail(&["join", &thread, &started.run_id]);
+        let restored = real.state(&thread).await;
+        assert_eq!(
+            (&restored["values"]["draft"], &restored["next"]),
+            (&json!("send 5 EUR"), &json!(["ask"])),
+            "{kind:?}"
+        );
+        let loaded = real.agent.load_thread(&thread).await.unwrap();
+        assert_eq!(loaded.answerable().len(), 1, "{kind:?}: the question is open again");
+    }
+}
