@@ -7,11 +7,13 @@ use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use runtail_api::doctor::{Check, Fault};
 use runtail_api::{
-    ApiError, AuthWaited, Kind, Listing, Outcome, Place, PlanError, Revisions, SentRequest, ServerInfo, ServerKind,
+    ApiError, AuthWaited, Kind, Listing, Outcome, Place, PlanError, Revisions, SentRequest, ServerInbox, ServerInfo,
+    ServerKind,
 };
 use runtail_core::config::{Config, ConfigError};
 use runtail_core::model::{
-    AuthAnswer, Change, Consent, LogLine, NewRevision, Note, PlainRequest, Preview, Target, ThreadStatus,
+    AuthAnswer, Change, Consent, InboxCause, InboxThread, LogLine, NewRevision, Note, PlainRequest, Preview, Question,
+    Target, ThreadStatus,
 };
 use runtail_stream::{Data, Decoder, Event, Frame, Framer, Item, Record, Seq};
 use runtail_tui::app::subscriptions;
@@ -217,6 +219,22 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
             SubscriptionEvent::ThreadStatus { of, status: if well { Ok(status) } else { Err(self::error(text)) } }
         }
         SubscriptionId::Runs(..) => SubscriptionEvent::Runs(if well { Ok(vec![read(text)]) } else { Err(error(text)) }),
+        SubscriptionId::Inbox(_) => {
+            let question = Question { value: record(text), node: Some(text.into()), ..Question::default() };
+            let thread = InboxThread {
+                thread_id: text.into(),
+                graph: Some(text.into()),
+                cause: Some(if seq % 2 == 0 { InboxCause::Question } else { InboxCause::Error }),
+                since: Some(at),
+                questions: vec![question],
+                detail: text.into(),
+                owner: Some(text.into()),
+                ..InboxThread::default()
+            };
+            let inbox = ServerInbox { threads: vec![thread], limits: vec![text.into()], ..ServerInbox::default() };
+            let server = sub.wish.servers.first()?.clone();
+            SubscriptionEvent::Inbox { server, began: at, result: if well { Ok(inbox) } else { Err(error(text)) } }
+        }
         SubscriptionId::Stream(_) if well => SubscriptionEvent::Items(items(text, seq, at)),
         SubscriptionId::Stream(_) => SubscriptionEvent::Items(vec![Item::Failed(Box::new(error(text)))]),
         SubscriptionId::Wait(_) if well => {

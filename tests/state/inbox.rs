@@ -5,7 +5,7 @@ use runtail_core::model::{InboxCause, InboxThread, Question};
 use runtail_stream::SnapshotPart;
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::{Overlay, subscriptions};
-use runtail_tui::session::msg::{Effect, EffectResult, Epoch, Msg, Pace, ServerRef, SubscriptionEvent, SubscriptionId};
+use runtail_tui::session::msg::{Effect, EffectResult, Msg, Pace, ServerRef, SubscriptionEvent, SubscriptionId};
 use serde_json::{Value, json};
 
 const SERVERS: &str = "\
@@ -188,7 +188,7 @@ fn three_keys_from_a_notification_to_a_sent_answer() {
     let effects = answer(&mut dash, &support(), listed(vec![row]));
     assert!(matches!(effects.as_slice(), [Effect::Alert(..)]), "{effects:?}");
     assert!(
-        dash.screen().contains("◆ eu › support-bot › approval 01a1…8c21 waits for you: Approve this payment?"),
+        dash.screen().contains("◆ eu › support-bot › approval 8c21 waits for you: Approve this payment?"),
         "{}",
         dash.screen()
     );
@@ -288,7 +288,6 @@ fn answers_of_an_earlier_epoch_are_dropped() {
     dash.feed(Msg::Subscription { key, epoch, event });
     assert_eq!(dash.app.inbox.listing().rows, []);
     assert_ne!(epoch, dash.app.session.epoch);
-    let _ = Epoch::default();
 }
 
 #[test]
@@ -429,10 +428,11 @@ fn a_stuck_run_has_a_badge_and_its_evidence_on_the_card() {
     dash.pass(60);
     assert!(!dash.screen().contains("stuck"), "{}", dash.screen());
     dash.pass(1);
-    assert!(dash.screen().contains("◌ queued 1m1s · stuck: pending for 1m"), "{}", dash.screen());
+    assert!(dash.screen().contains("◌ queued 1m01s · stuck: pending for 1m"), "{}", dash.screen());
     dash.keys("e");
     assert!(
-        dash.screen().contains("stuck    run 01a1…288a has been pending for 1m; no run of this thread is ahead of it"),
+        dash.screen()
+            .contains("stuck    run 01a1fbb5…288a has been pending for 1m; no run of this thread is ahead of it"),
         "{}",
         dash.screen()
     );
@@ -459,7 +459,7 @@ fn thresholds_of_the_configuration_apply() {
     dash.now += jiff::SignedDuration::from_secs(11);
     let effects = dash.feed(Msg::Tick);
     let [Effect::Alert(_, said)] = effects.as_slice() else { panic!("{effects:?}") };
-    assert!(said.contains("is stuck: run 01a1…288a has been pending for 11s"), "{said}");
+    assert!(said.contains("is stuck: run 01a1fbb5…288a has been pending for 11s"), "{said}");
     assert_eq!(dash.feed(Msg::Tick), [], "once");
 }
 

@@ -419,7 +419,7 @@ impl Simulation {
             assert!(matches!(sub.what, SubscriptionKind::Name));
             let profile = match &sub.key {
                 SubscriptionId::Deployments(profile) | SubscriptionId::Newest(profile) => profile,
-                SubscriptionId::Revisions(profile, _) => profile,
+                SubscriptionId::Revisions(profile, _) | SubscriptionId::Inbox(profile) => profile,
                 SubscriptionId::Watch(of) => &of.profile,
                 other => panic!("{other:?}"),
             };

@@ -334,9 +334,9 @@ struct Written<'a> {
     graph_id: Field<'a>,
 }
 
-/// A config, or the part of a run that holds its metadata.
+/// The config of a run.
 #[derive(Deserialize, Default)]
-struct Noted<'a> {
+struct RunConfig<'a> {
     #[serde(default, borrow)]
     metadata: Field<'a>,
 }
@@ -438,7 +438,7 @@ impl RunFacts {
             let noted = metadata.0.and_then(|raw| serde_json::from_str::<Written<'_>>(raw.get()).ok());
             noted.unwrap_or_default().run_attempt.get()
         };
-        let config: Noted<'_> =
+        let config: RunConfig<'_> =
             kwargs.config.0.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
         Ok(RunFacts {
             run_id: row.run_id.text().unwrap_or_default(),

@@ -159,6 +159,7 @@ impl App {
             let closed = if closed.is_empty() { String::new() } else { format!("; closed: {}", closed.join(", ")) };
             self.notify(false, format!("{}{closed}.", notes.join(", ")));
         }
+        self.inbox.retain_profiles(keeps_target);
         self.sync_inbox();
         let new = |row: &&Row| !keeps_target(&row.profile_name) && row.deployment.is_none();
         let servers: Vec<_> = self

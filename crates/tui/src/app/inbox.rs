@@ -2,7 +2,7 @@
 
 use super::{App, Overlay};
 use crate::features::deployments::list::Row;
-use crate::features::inbox::{FailedDeployment, InboxPage, News, PageStatus};
+use crate::features::inbox::{FailedDeployment, InboxPage, News, PageStatus, ProfileServers, place_name, thread_name};
 use crate::session::msg::{Effect, Hook, RevisionRef, ServerRef, SubscriptionId};
 use jiff::Timestamp;
 use runtail_api::{ApiError, ServerInbox};
@@ -47,7 +47,7 @@ impl App {
                 (true, None, Some(error)) => Some(Some(error.badge())),
                 (true, None, None) => Some(None),
             };
-            crate::features::inbox::ProfileServers {
+            ProfileServers {
                 profile: state.name.clone(),
                 region: state.tag().to_string(),
                 servers: servers.filter(|server| self.server_exists(server)).collect(),
@@ -324,19 +324,14 @@ fn role_of(when: NotifyWhen) -> StatusRole {
 /// Returns an event in one line: `eu › support-bot › approval 8c21 waits for you: Approve this payment?`
 fn sentence(news: &News) -> String {
     let row = &news.row;
-    let tag = row.region.as_deref().unwrap_or(&row.profile);
-    let place =
-        if row.profile == row.deployment { row.profile.clone() } else { format!("{tag} › {}", row.deployment) };
+    let place = place_name(row);
     let said = row.needs();
     let with = |words: &str| match said.is_empty() {
         true => words.to_string(),
         false => format!("{words}: {said}"),
     };
     let name = match &row.item {
-        InboxItem::Thread(thread) => {
-            let graph = thread.graph.as_deref().unwrap_or("thread");
-            format!("{place} › {graph} {}", text::short_id(&thread.thread_id))
-        }
+        InboxItem::Thread(_) => format!("{place} › {}", thread_name(row)),
         InboxItem::Revision(revision) => format!("{place} {}", text::short_id(&revision.revision_id)),
     };
     let how = match (news.when, &row.item) {

@@ -16,8 +16,8 @@ const MAX_FIELDS: usize = 12;
 /// Returns the title: server, graph and id.
 pub fn title(row: &Row) -> String {
     match &row.target {
-        Target::Thread(_) => format!("{} › {}", table::place(row), table::thread(row)),
-        Target::Revision(of, _) => format!("{} › {}", table::place(row), text::short_id(&of.revision)),
+        Target::Thread(_) => format!("{} › {}", table::place(&row.row), table::thread(&row.row)),
+        Target::Revision(of, _) => format!("{} › {}", table::place(&row.row), text::short_id(&of.revision)),
     }
 }
 
@@ -44,15 +44,15 @@ pub fn lines(row: &Row, session: &Session, width: usize, height: usize) -> Vec<L
         }
         InboxItem::Thread(thread) => {
             let (first, rest) = match thread.questions.split_first() {
-                Some((first, rest)) => (first.summary(), rest),
+                Some((first, rest)) => (heading(first), rest),
                 None => (table::needs(row), &[][..]),
             };
-            head(&first, about(thread, &age));
+            head(&first, about(thread, &age, width < 70));
             if let Some(question) = thread.questions.first() {
                 push_fields(&mut lines, question, width);
             }
             for question in rest {
-                lines.push(Line::of(tone, "◆ ").with(Tone::Strong, &question.summary()));
+                lines.push(Line::of(tone, "◆ ").with(Tone::Strong, &heading(question)));
                 push_fields(&mut lines, question, width);
             }
         }
@@ -62,17 +62,18 @@ pub fn lines(row: &Row, session: &Session, width: usize, height: usize) -> Vec<L
         lines.push(Line::of(Tone::Dim, &said));
     }
     let room = height.saturating_sub(1);
-    if lines.len() > room {
-        lines.truncate(room.saturating_sub(1));
-        lines.push(Line::of(Tone::Dim, "  … open the thread for the rest"));
+    if lines.len() > room && room < 3 {
         lines.truncate(room);
+    } else if lines.len() > room {
+        lines.truncate(room - 1);
+        lines.push(Line::of(Tone::Dim, "  … open the thread for the rest"));
     }
     lines.push(keys(row, session));
     lines
 }
 
 /// Returns when it was asked or failed, by whom, and where.
-fn about(thread: &InboxThread, age: &str) -> String {
+fn about(thread: &InboxThread, age: &str, is_narrow: bool) -> String {
     let verb = match thread.cause {
         Some(InboxCause::Question) => "asked",
         Some(InboxCause::Error) => "failed",
@@ -87,15 +88,37 @@ fn about(thread: &InboxThread, age: &str) -> String {
         ("since", age) => format!("since {age}"),
         (verb, age) => format!("{verb} {age} ago"),
     }];
+    if is_narrow {
+        // The question needs the room.
+        return parts.concat();
+    }
     let node = thread.questions.first().and_then(|question| question.node.as_deref());
     parts.extend(node.map(|node| format!("by node {node}")));
     parts.extend(thread.owner.as_ref().map(|owner| format!("for {owner}")));
     parts.join(" · ")
 }
 
+/// The fields of a plain question that hold its text.
+const TEXTS: [&str; 4] = ["question", "message", "prompt", "description"];
+
+/// Returns the field of a plain question that holds its text.
+fn text_field(question: &Question) -> Option<(&'static str, &str)> {
+    let fields = question.value.as_object().filter(|_| question.actions().is_empty())?;
+    TEXTS.iter().find_map(|name| Some((*name, fields.get(*name)?.as_str()?)))
+}
+
+/// Returns what is asked, without the fields that are listed below it.
+fn heading(question: &Question) -> String {
+    match text_field(question) {
+        Some((_, said)) => text::head(said, MAX_VALUE).to_string(),
+        None => question.summary(),
+    }
+}
+
 /// Adds what a question contains besides its first line: the arguments of actions, or its other fields.
 fn push_fields(lines: &mut Vec<Line>, question: &Question, width: usize) {
     let actions = question.actions();
+    let heading_field = text_field(question).map(|(name, _)| name);
     let of_value;
     let groups: Vec<(Option<&str>, &Value)> = match actions.is_empty() {
         false => actions.iter().map(|action| (Some(action.name.as_str()), &action.args)).collect(),
@@ -110,7 +133,8 @@ fn push_fields(lines: &mut Vec<Line>, question: &Question, width: usize) {
         }
         match value {
             Value::Object(fields) => {
-                for (key, value) in fields.iter().take(MAX_FIELDS) {
+                let is_shown = |(key, _): &(&String, &Value)| Some(key.as_str()) != heading_field;
+                for (key, value) in fields.iter().filter(is_shown).take(MAX_FIELDS) {
                     let said = match value {
                         Value::String(text) => text.clone(),
                         other => other.to_string(),

@@ -142,6 +142,13 @@ impl Inbox {
         self.relist();
     }
 
+    /// Forgets the answers of profiles that were removed or point to other servers now.
+    pub fn retain_profiles(&mut self, is_kept: impl Fn(&str) -> bool) {
+        self.reads.retain(|server, _| is_kept(&server.profile));
+        self.known.retain(|_, known| known.server.as_ref().is_none_or(|server| is_kept(&server.profile)));
+        self.revisions.retain(|_, failed| is_kept(&failed.profile));
+    }
+
     /// Returns the servers of a profile.
     pub fn servers(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<[ServerRef]>)> {
         self.servers.iter()

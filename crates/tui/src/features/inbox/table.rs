@@ -1,9 +1,9 @@
 //! The cells of the inbox's rows.
 
-use super::state::{Row, Target};
+use super::state::Row;
 use crate::session::Session;
 use crate::widgets::line::{Line, Tone};
-use runtail_core::model::{InboxCause, InboxItem};
+use runtail_core::model::{InboxCause, InboxItem, InboxRow};
 use runtail_core::text;
 use std::time::Duration;
 
@@ -27,8 +27,8 @@ impl Columns {
     pub fn new(width: usize) -> Columns {
         let (state, deployment, thread, person) = match width {
             WIDE.. => (19, 22, 18, 17),
-            75.. => (16, 16, 14, 0),
-            _ => (13, 13, 9, 0),
+            75.. => (15, 15, 13, 0),
+            _ => (10, 11, 8, 0),
         };
         let columns = if person > 0 { 6 } else { 5 };
         let used = 4 + state + deployment + thread + person + 2 * (columns - 1);
@@ -83,23 +83,23 @@ pub fn state(row: &Row) -> (&'static str, String, Tone) {
 }
 
 /// Returns `eu › support-bot`, or one name if both are the same.
-pub fn place(row: &Row) -> String {
-    let tag = row.row.region.as_deref().unwrap_or(&row.row.profile);
-    match row.row.profile == row.row.deployment {
-        true => row.row.profile.clone(),
-        false => format!("{tag} › {}", row.row.deployment),
+pub fn place(row: &InboxRow) -> String {
+    let tag = row.region.as_deref().unwrap_or(&row.profile);
+    match row.profile == row.deployment {
+        true => row.profile.clone(),
+        false => format!("{tag} › {}", row.deployment),
     }
 }
 
 /// Returns the graph and the end of the thread's id; `-` for a revision.
-pub fn thread(row: &Row) -> String {
-    match (&row.row.item, &row.target) {
-        (InboxItem::Thread(thread), Target::Thread(of)) => {
-            let id: Vec<char> = of.id.chars().collect();
+pub fn thread(row: &InboxRow) -> String {
+    match &row.item {
+        InboxItem::Thread(thread) => {
+            let id: Vec<char> = thread.thread_id.chars().collect();
             let last: String = id[id.len().saturating_sub(4)..].iter().collect();
             format!("{} {last}", thread.graph.as_deref().unwrap_or("thread"))
         }
-        _ => "-".into(),
+        InboxItem::Revision(_) => "-".into(),
     }
 }
 
@@ -117,6 +117,7 @@ pub fn needs(row: &Row) -> String {
         (Some(InboxCause::Error), true) => "The server doesn't say why".into(),
         (None, false) => format!("Interrupted {said}; the cause is not known"),
         (None, true) => "Interrupted; the cause is not known".into(),
+        (Some(InboxCause::Stuck), false) => said[..1].to_uppercase() + &said[1..],
         (_, _) => said,
     }
 }
@@ -131,6 +132,8 @@ pub fn age(row: &Row, session: &Session) -> String {
 /// Returns a row as a line.
 pub fn line(row: &Row, columns: Columns, session: &Session, is_selected: bool) -> Line {
     let (glyph, word, tone) = state(row);
+    // Narrow columns have room for the first word.
+    let word = if columns.person > 0 { word } else { word.replace("paused before", "paused") };
     let is_stale = row.as_of.is_some();
     let of = |tone| if is_stale { Tone::Dim } else { tone };
     let owner = match &row.row.item {
@@ -141,8 +144,8 @@ pub fn line(row: &Row, columns: Columns, session: &Session, is_selected: bool) -
     let mut line = Line::new();
     cell(&mut line, Tone::Dim, &format!("{:>4}", age(row, session)), columns.age);
     cell(&mut line, of(tone), &format!("{glyph} {word}"), columns.state);
-    cell(&mut line, Tone::Dim, &place(row), columns.deployment);
-    cell(&mut line, if is_selected { Tone::Strong } else { Tone::Dim }, &thread(row), columns.thread);
+    cell(&mut line, Tone::Dim, &place(&row.row), columns.deployment);
+    cell(&mut line, if is_selected { Tone::Strong } else { Tone::Dim }, &thread(&row.row), columns.thread);
     cell(&mut line, of(Tone::Plain), &format!("{as_of}{}", needs(row)), columns.needs);
     cell(&mut line, Tone::Dim, owner, columns.person);
     line

@@ -28,7 +28,17 @@ pub struct Layout {
     lines: Area,
 }
 
-/// Lays out the page.
+/// Lays out the page. Without details, the list has the whole area.
+fn layout_for(size: (u16, u16), has_detail: bool) -> Layout {
+    let both = layout(size);
+    if has_detail {
+        return both;
+    }
+    let grow = |area: Area| Area { h: area.h + both.detail.h, ..area };
+    Layout { list: grow(both.list), rows: grow(both.rows), ..both }
+}
+
+/// Lays out the page with its details.
 pub fn layout((w, h): (u16, u16)) -> Layout {
     let is_framed = w >= FRAMED.0 && h >= FRAMED.1;
     if is_framed {
@@ -72,9 +82,10 @@ pub fn rows_height(size: (u16, u16)) -> usize {
 
 /// Draws the page.
 pub(super) fn inbox(page: &InboxPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
-    let layout = layout(cx.session.size);
+    let selected = page.selected();
+    let layout = layout_for(cx.session.size, selected.is_some());
     let listing = page.listing();
-    let (title, aside) = head(page, listing);
+    let (title, aside) = head(page, listing, layout.list.w.into());
     if layout.is_framed {
         canvas.frame(layout.list, &title, &aside, "");
     } else {
@@ -102,34 +113,31 @@ pub(super) fn inbox(page: &InboxPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
             }
         }
     }
-    let selected = page.selected();
-    let title = selected.map(detail::title).unwrap_or_default();
+    let Some(row) = selected else { return };
+    let title = detail::title(row);
     if layout.is_framed {
         canvas.frame(layout.detail, &text::clean(&title), &Line::new(), "");
     } else {
         let style = canvas.theme.style(Tone::Dim);
         let rule = "─".repeat(layout.detail.w.into());
         canvas.text(layout.detail.x, layout.detail.y, layout.detail.w, &rule, style);
-        if !title.is_empty() {
-            let room = layout.detail.w.saturating_sub(6);
-            let title = format!(" {} ", text::fit(&text::clean(&title), room.saturating_sub(2).into()));
-            canvas.text(layout.detail.x + 2, layout.detail.y, room, &title, canvas.theme.style(Tone::Strong));
-        }
+        let room = layout.detail.w.saturating_sub(6);
+        let title = format!(" {} ", text::fit(&text::clean(&title), room.saturating_sub(2).into()));
+        canvas.text(layout.detail.x + 2, layout.detail.y, room, &title, canvas.theme.style(Tone::Strong));
     }
-    if let Some(row) = selected {
-        let area = layout.lines;
-        let lines = detail::lines(row, cx.session, area.w.into(), area.h.into());
-        for (n, line) in lines.iter().take(area.h.into()).enumerate() {
-            canvas.line(area.x, area.y + n as u16, area.w, line);
-        }
+    let area = layout.lines;
+    let lines = detail::lines(row, cx.session, area.w.into(), area.h.into());
+    for (n, line) in lines.iter().take(area.h.into()).enumerate() {
+        canvas.line(area.x, area.y + n as u16, area.w, line);
     }
 }
 
 /// Returns the title, and what was not checked.
-fn head(page: &InboxPage, listing: &Listing) -> (String, Line) {
+fn head(page: &InboxPage, listing: &Listing, width: usize) -> (String, Line) {
     let (waiting, failed) = listing.counts();
     let mut title = match (waiting, failed) {
         (0, 0) => "Inbox".to_string(),
+        _ if width < FRAMED.0.into() => format!("Inbox · {waiting} waiting, {failed} failed"),
         _ => format!("Inbox · all servers · {waiting} waiting, {failed} failed · waiting first, then oldest"),
     };
     if !page.filter.is_empty() {
