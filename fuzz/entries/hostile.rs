@@ -232,7 +232,7 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
                 ..InboxThread::default()
             };
             let inbox = ServerInbox { threads: vec![thread], limits: vec![text.into()], ..ServerInbox::default() };
-            let server = sub.wish.servers.first()?.clone();
+            let server = sub.params.servers.first()?.clone();
             SubscriptionEvent::Inbox { server, began: at, result: if well { Ok(inbox) } else { Err(error(text)) } }
         }
         SubscriptionId::Stream(_) if well => SubscriptionEvent::Items(items(text, seq, at)),

@@ -129,7 +129,10 @@ fn not_done(failed: StartError, context: &Context, thread: &str) -> Failure {
             (Exit::Failed, "The thread changed since the preview. Nothing was sent.".to_string())
         }
         StartFailure::Unchecked => (Exit::of(&error), "The thread couldn't be checked again. Nothing was sent.".into()),
-        StartFailure::Busy => (Exit::Failed, "A run is active on the thread, so the server refused.".into()),
+        StartFailure::Unreachable => (Exit::of(&error), "The server couldn't be reached. Nothing was sent.".into()),
+        StartFailure::Answered | StartFailure::Busy => {
+            (Exit::Failed, "A run is active on the thread, so the server refused.".into())
+        }
         StartFailure::Refused => (Exit::of(&error), "The server refused. Nothing was changed.".into()),
         StartFailure::AfterEdit => (Exit::Failed, "Only the first of two requests was done.".into()),
         StartFailure::NotOffered => (Exit::Failed, "This server can't start runs in the background.".into()),
@@ -138,7 +141,11 @@ fn not_done(failed: StartError, context: &Context, thread: &str) -> Failure {
             let check = format!(
                 "`runtail{options} runs list {thread}` and `runtail{options} threads history {thread}` show it"
             );
-            (Exit::Network, format!("The server's reply was lost. It is unknown whether it was done: {check}."))
+            let why = match error.status() {
+                Some(status) => format!("The server failed ({status})."),
+                None => "The server's reply was lost.".into(),
+            };
+            (Exit::Network, format!("{why} It is unknown whether it was done: {check}."))
         }
     };
     Failure::new(exit, format!("{what}\n  {error}"))
