@@ -115,7 +115,7 @@ async fn join(rules: &Rules, mut lines: Lines) -> Result<(Found, u64), Failure> 
         }
     }
     if !is_recording {
-        return Err(Failure::new(Exit::Failed, "this is not a recording: no line of it is a record"));
+        return Err(Failure::new(Exit::Failed, "this is not a recording: it contains no records"));
     }
     let found = joined.finish();
     if found.is_over_limit() {

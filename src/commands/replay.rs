@@ -93,7 +93,7 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     }
     if !is_recording {
         let name = text::clean(&options.file.to_string_lossy()).into_owned();
-        return Err(Failure::new(Exit::Failed, format!("{name} is not a recording: no line of it is a record")));
+        return Err(Failure::new(Exit::Failed, format!("{name} is not a recording: it contains no records")));
     }
     let was_left = printer.is_closed();
     if reader.was_truncated() {

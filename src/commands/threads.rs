@@ -73,8 +73,7 @@ pub struct Filter {
     /// Filter by status (idle, busy, interrupted, error)
     #[arg(long)]
     status: Option<String>,
-    /// Filter by metadata: threads that have at least these fields
-    /// Metadata of the thread, a JSON object
+    /// Filter by metadata: a JSON object of fields that the thread must have
     #[arg(long, value_name = "JSON", value_parser = object)]
     metadata: Option<Value>,
 }

@@ -174,7 +174,7 @@ fn hint(kind: &Kind, detail: &str, at: &Place, about: About) -> Option<String> {
             "choose another source_config.deployment_type, such as \"dev\" or \"prod\""
         }
         Kind::Invalid(fields) if fields.iter().any(|f| f.starts_with("path.") && f.to_lowercase().contains("uuid")) => {
-            "the server's ids are UUIDs, and this is not one: is it a name, or a wrong id under `deployments` in the profile?"
+            "the server's ids are UUIDs, and this is not one: is it a name, or a wrong id?"
         }
         Kind::Status(405) if control => "the prefix may be wrong: a self-hosted control plane is under /api-host",
         Kind::Status(405) => "is this the address of an agent server?",

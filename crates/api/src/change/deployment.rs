@@ -132,8 +132,8 @@ impl ControlPlane {
         notes.push(match with_traces {
             true => Note::warning(format!("The tracing project {name} is deleted with all its traces.")),
             false => Note::fact(format!(
-                "The tracing project {name} and its traces are kept. While the project exists, the name can't be used for a new \
-                 deployment of that name is refused (409)."
+                "The tracing project {name} and its traces are kept. While it exists, a new deployment named {name} is \
+                 refused (409)."
             )),
         });
         notes.push(match force {

@@ -67,8 +67,7 @@ impl ControlPlane {
         }
         notes.push(Note::warning("Secrets and resources are not rolled back; they belong to the deployment."));
         notes.push(Note::fact(
-            "This changes the deployment's own source. To keep the deployment's source, redeploy that revision instead; the service \
-             and keeps the deployment's source.",
+            "This changes the deployment's own source. To keep it, redeploy that revision instead.",
         ));
         let mut body = Map::new();
         // The source can differ from revision to revision.

@@ -187,7 +187,11 @@ impl Themes {
         let near = nearest(name, self.names()).map(|near| format!("did you mean \"{near}\"? ")).unwrap_or_default();
         let names: Vec<&str> = self.names().collect();
         (
-            format!("there is no theme \"{}\"", crate::text::clean(name)),
+            if name.is_empty() {
+                "the theme's name is missing".to_string()
+            } else {
+                format!("there is no theme \"{}\"", crate::text::clean(name))
+            },
             format!("{near}There are: {}", names.join(", ")),
         )
     }

@@ -455,7 +455,11 @@ impl<L: Transport> Source<L> {
     /// Reports a possible gap after an outage, with its duration.
     fn report_outage_gap(&mut self, why: &str) {
         self.report_gap(match self.outage {
-            Some(outage) => format!("disconnected for {}; {why}", runtail_core::text::duration(outage)),
+            // Rounded up, because 0s would contradict the gap.
+            Some(outage) => {
+                let outage = outage.max(std::time::Duration::from_millis(100));
+                format!("disconnected for {}; {why}", runtail_core::text::duration(outage))
+            }
             None => why.to_string(),
         });
     }

@@ -225,7 +225,7 @@ pub const BINDINGS: &[Binding] = {
             "answer",
             "Answer what the thread is waiting for, or continue it",
         ),
-        write("stream.approve", Stream, &["A"], A::Approve, "approve all", "Answer with everything approved"),
+        write("stream.approve", Stream, &["A"], A::Approve, "approve all", "Approve everything undecided"),
         write("stream.new_run", Stream, &["n"], A::NewRun, "new run", "Compose a run on this thread"),
         write(
             "stream.cancel",

@@ -78,7 +78,7 @@ fn read(file: &Path, out: &Sender<Vec<Item>>) {
         }
     }
     if !is_recording {
-        let _ = out.blocking_send(vec![failed(file, "no line of the file is a record")]);
+        let _ = out.blocking_send(vec![not_a_recording(file)]);
         return;
     }
     if damaged > 0 {
@@ -92,11 +92,11 @@ fn read(file: &Path, out: &Sender<Vec<Item>>) {
     }
     if !ended {
         let why = if reader.was_truncated() {
-            "ends in the middle of a line"
+            "the recording was cut off in the middle of a line; all complete lines are shown"
         } else {
-            "has no end record: it was cut off, or is still being written"
+            "the recording has no end record: it was cut off, or is still being written"
         };
-        seen.detail = Some(format!("the recording {why}"));
+        seen.detail = Some(why.into());
         batch.push(Item::Record(Record::End(seen)));
     }
     let _ = out.blocking_send(batch);
@@ -196,6 +196,12 @@ fn time(record: &Record) -> Timestamp {
         | Record::Run(RunRecord { at, .. })
         | Record::End(End { at, .. }) => *at,
     }
+}
+
+fn not_a_recording(file: &Path) -> Item {
+    let at = Place { host: file.to_string_lossy().into_owned(), ..Place::default() };
+    let detail = "this is not a recording: the file contains no records".into();
+    Item::Failed(Box::new(ApiError { kind: Kind::Protocol, at, detail, hint: None }))
 }
 
 fn failed(file: &Path, why: &str) -> Item {

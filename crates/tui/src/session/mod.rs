@@ -185,6 +185,13 @@ impl Session {
         at.to_zoned(self.settings.tz.clone()).strftime("%H:%M:%S").to_string()
     }
 
+    /// Returns a time of day, with the date if it is not today.
+    pub fn dated_clock(&self, at: Timestamp) -> String {
+        let zoned = at.to_zoned(self.settings.tz.clone());
+        let is_today = zoned.date() == self.now.to_zoned(self.settings.tz.clone()).date();
+        if is_today { self.clock(at) } else { zoned.strftime("%d %b %H:%M").to_string() }
+    }
+
     /// Returns how often to poll, given whether something is in progress and whether the window has the focus.
     pub fn pace(&self, in_progress: bool) -> Pace {
         match (self.window_focused, in_progress) {

@@ -124,7 +124,9 @@ impl Server {
         }
         all.filter(|t| {
             let metadata = t.metadata.as_ref().map(|m| m.to_string()).unwrap_or_default();
-            self.matches_filter(&[&t.thread_id, self.status_of(&t.thread_id).word(), &metadata])
+            let status = self.status_of(&t.thread_id);
+            let (_, about) = super::view::about(t, &status);
+            self.matches_filter(&[&t.thread_id, super::view::list_word(&status), &metadata, &about])
         })
         .collect()
     }

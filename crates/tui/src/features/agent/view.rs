@@ -192,9 +192,9 @@ fn state(role: StatusRole, word: &str) -> Line {
 }
 
 /// Returns the word of a status, shortened for its column.
-fn list_word(status: &ThreadStatus) -> &'static str {
+pub(super) fn list_word(status: &ThreadStatus) -> &'static str {
     match status {
-        ThreadStatus::BusyWithoutRun { .. } => "busy, no run",
+        ThreadStatus::BusyWithoutRun { .. } => "stuck: no run",
         status => status.word(),
     }
 }
@@ -218,7 +218,7 @@ fn run_state(run: &Run, thread: &ThreadStatus) -> (StatusRole, Cow<'static, str>
 }
 
 /// Describes a thread by its error, its question, the node where it stopped, or its metadata.
-fn about(thread: &Thread, status: &ThreadStatus) -> (Tone, String) {
+pub(super) fn about(thread: &Thread, status: &ThreadStatus) -> (Tone, String) {
     let nodes = |label: &str, nodes: &[String]| match nodes {
         [] => String::new(),
         nodes => format!("{label} {}", text::clean(&nodes.join(", "))),

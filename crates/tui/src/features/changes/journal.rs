@@ -59,7 +59,7 @@ fn entry_lines(sent: &SentRequest, width: usize) -> Vec<Line> {
         lines.extend(wrap(&text, width).iter().map(|part| Line::of(Tone::Plain, part)));
     }
     lines.push(Line::new());
-    lines.push(Line::of(Tone::Dim, "As a command ($KEY and $TOKEN are placeholders, *** masks secrets in the body)"));
+    lines.push(Line::of(Tone::Dim, "As curl ($KEY, $TOKEN: placeholders; ***: masked)"));
     lines.extend(wrap(&sent.request.curl(), width).iter().map(|part| Line::of(Tone::Plain, part)));
     lines
 }

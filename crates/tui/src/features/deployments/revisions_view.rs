@@ -23,7 +23,7 @@ pub(super) fn revisions(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let rows = below(area, 1);
     let Some(row) = d.list.selected() else {
         canvas.title(area, "REVISIONS", focused);
-        return canvas.words(rows, Tone::Dim, "Choose a deployment to see its revisions.");
+        return canvas.words(rows, Tone::Dim, "No deployment selected.");
     };
     let used = canvas.title(area, "REVISIONS", focused);
     let region = region(cx, row);

@@ -238,6 +238,9 @@ fn empty_state(d: &Deployments, cx: &Cx<'_>) -> (Tone, String) {
     if !errors.is_empty() {
         return (Tone::Bad, format!("{}\n\nPress r to retry, ! for all notices.", errors.join("\n")));
     }
+    if cx.session.profiles.is_empty() {
+        return (Tone::Plain, "No profile is in use.\n\nPress p for profiles.".into());
+    }
     if cx.session.profiles.iter().any(|p| p.control_plane && p.loaded_at.is_none()) {
         return (Tone::Dim, "Loading deployments…".into());
     }

@@ -84,7 +84,7 @@ fn label_of(catalog: &Catalog, choice: Choice) -> (&'static str, String) {
             let set = if catalog.origin.has_key { "" } else { " (not set)" };
             ("Use region us", format!("with {KEY_VARIABLE}{set}"))
         }
-        Choice::Quit => ("Quit", "to try it without an account: runtail --demo".into()),
+        Choice::Quit => ("Quit", "no account? Run runtail --demo".into()),
     }
 }
 

@@ -100,7 +100,7 @@ fn place(cx: &Cx<'_>) -> String {
     match &cx.session.catalog.origin.file {
         _ if cx.session.settings.demo => "of the demo".into(),
         Some(file) if cx.session.catalog.all.iter().any(|known| known.filed.is_some()) => file.display().to_string(),
-        _ => "from the environment or the command line".into(),
+        _ => "not in a file".into(),
     }
 }
 
@@ -120,7 +120,7 @@ impl Columns {
             3,
             widest(|known| known.profile.name.clone(), 8, if is_wide { 24 } else { 16 }),
             if labels > 0 { widest(label, labels, 14) } else { 0 },
-            widest(|known| place_of(&known.profile), 5, if is_wide { 28 } else { 14 }),
+            widest(|known| place_of(&known.profile), 6, if is_wide { 28 } else { 14 }),
             if is_wide { widest(|known| key(&known.profile), 3, 36) } else { 0 },
             9,
             usize::MAX,
@@ -187,8 +187,10 @@ fn state(cx: &Cx<'_>, known: &ProfileEntry) -> (Tone, String) {
     match (&known.running_test, &known.last_test) {
         (Some(_), _) => return (Tone::Moving, "◐ checking…".into()),
         (None, Some((then, Err(error)))) => {
-            let hint = if *then == AfterTest::Nothing { "" } else { ", u uses it anyway" };
-            return (Tone::Bad, format!("✗ {}{hint}", error.badge()));
+            let hint = if *then == AfterTest::Nothing { "" } else { " · u uses it anyway" };
+            // Nothing was refused: the key could not be read.
+            let word = if error.kind == Kind::Refused { "no key".to_string() } else { error.badge() };
+            return (Tone::Bad, format!("✗ {word}{hint}"));
         }
         _ if pending => return (Tone::Moving, "◌ changed, t checks it".into()),
         _ => {}

@@ -30,18 +30,18 @@ pub fn answer_by_status(session: &Session, thread: ThreadRef, status: &ThreadSta
             format!("The thread's status is unknown ({why}), so it may not be waiting. Press {refresh} to reload it.")
         }
         ThreadStatus::Queued { .. } | ThreadStatus::Running { .. } => {
-            format!("A run is active ({}); no question is open. Press {cancel} to cancel it.", status.word())
+            format!("A run is active. Press {cancel} to cancel it.")
         }
         ThreadStatus::Failed { .. } if is_rejected => {
-            format!("The graph rejected the answer, and the server keeps it. Press {again} to ask the question again.")
+            format!("The graph rejected the answer. Press {again} to ask again.")
         }
         ThreadStatus::Failed { .. } => {
-            format!("The last run failed; no question is open. Press {again} to retry, {explain} to explain.")
+            format!("The last run failed. Press {again} to retry, {explain} to explain.")
         }
         ThreadStatus::BusyWithoutRun { .. } => {
-            format!("The thread is busy without an active run; no question is open. Press {explain} to explain.")
+            format!("The thread is stuck. Press {explain} to explain.")
         }
-        _ => format!("The thread is {}; no question is open. Press {new_run} to start a run.", status.word()),
+        _ => format!("No question is open. Press {new_run} to start a run."),
     };
     Requests::info(text)
 }

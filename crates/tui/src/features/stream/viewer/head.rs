@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use runtail_api::{Kind, LoadedThread};
 use runtail_core::model::{Again, Question, ThreadStatus, summary_of};
 use runtail_core::text;
-use runtail_stream::SnapshotPart;
+use runtail_stream::{Outcome, SnapshotPart};
 use runtail_stream::projection::{Attempt, RunEntry};
 use std::borrow::Cow;
 use std::time::Duration;
@@ -209,6 +209,9 @@ impl Viewer {
     /// Returns the badge of the thread at the shown event. During time travel its ages are those at that event.
     pub fn badge(&self, now: Timestamp) -> Line {
         let Some(past) = self.playhead() else { return self.present_badge(now) };
+        if *self.shown_status() == ThreadStatus::Loading {
+            return Line::of(Tone::Dim, "before the first event");
+        }
         badge(&self.with_step(self.shown_status()), past.time.unwrap_or(now))
     }
 
@@ -369,8 +372,18 @@ impl Viewer {
             ConnectionState::Failed(error) if error.kind == Kind::OneReader => {
                 line.with(Tone::Dim, "not read: events go to one reader")
             }
+            ConnectionState::Failed(error) if self.is_recording() => {
+                let what = if error.kind == Kind::Protocol { "not a recording" } else { "can't be read" };
+                line.with(Tone::Bad, "✗ ").with(Tone::Plain, what)
+            }
+            ConnectionState::Failed(error) if error.kind == Kind::NoConnection => {
+                line.with(Tone::Bad, "✗ ").with(Tone::Plain, &format!("not connected: {}", error.detail))
+            }
             ConnectionState::Failed(error) => {
                 line.with(Tone::Bad, "✗ ").with(Tone::Plain, &format!("not connected: {}", error.badge()))
+            }
+            ConnectionState::Ended(end) if self.is_recording() && end.detail.is_some() && end.outcome == Outcome::Unknown => {
+                line.with(Tone::Dim, "■ recording truncated")
             }
             ConnectionState::Ended(end) if self.is_recording() => {
                 line.with(Tone::Dim, &format!("■ recording ended: {}", end.outcome.as_str()))

@@ -206,14 +206,18 @@ impl Report<'_> {
     fn last_seen(&mut self, delivery: &DeliveryLog) {
         self.title("LAST SEEN", &[]);
         let ago = |at: Option<Timestamp>| at.map_or("none yet".to_string(), |at| format!("{} ago", self.ago(at)));
-        let event = Line::of(Tone::Plain, &format!("  last event      {}", ago(delivery.last_event_at)));
+        let last_event = match delivery.last_event_at {
+            None if delivery.received > 0 => "time unknown (replayed)".to_string(),
+            at => ago(at),
+        };
+        let event = Line::of(Tone::Plain, &format!("  last event      {last_event}"));
         let mut heartbeat = Line::of(Tone::Plain, "  last heartbeat  ");
         match (delivery.heartbeats, delivery.heartbeat_interval()) {
-            (0, _) => heartbeat.push(Tone::Plain, "none seen"),
+            (0, _) => heartbeat.push(Tone::Plain, "none yet"),
             (_, heartbeat_interval) => {
                 heartbeat.push(Tone::Plain, &ago(delivery.last_alive_at));
                 let every = heartbeat_interval
-                    .map(|heartbeat_interval| format!(" · every {}", text::duration(heartbeat_interval)))
+                    .map(|interval| format!(" · every {}s", interval.as_secs_f64().round()))
                     .unwrap_or_default();
                 heartbeat.push(Tone::Dim, &every);
             }
@@ -289,11 +293,12 @@ impl Report<'_> {
                 Tone::Dim,
                 &match &connection.reason {
                     Some(reason) => format!("  closed: {reason}"),
+                    None if !self.open => "  end not recorded".to_string(),
                     None => "  open".to_string(),
                 },
             );
             match connection.resumed_after.as_deref() {
-                Some(id) if is_start(id) => line.push(Tone::Dim, ", replay requested"),
+                Some(id) if is_start(id) => line.push(Tone::Dim, ", replayed"),
                 Some(id) => line.push(Tone::Dim, &format!(", after {}", text::short_id(id))),
                 None => {}
             }

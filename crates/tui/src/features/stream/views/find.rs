@@ -38,7 +38,8 @@ pub fn line(viewer: &Viewer) -> Option<Line> {
                     line.push(Tone::Moving, &format!("  ·  {} scanned", percent((scanned, all))));
                 }
             }
-            None if filter.is_empty() => line.push(Tone::Dim, "no filter"),
+            None if filter.is_empty() && filter.problems().is_empty() => line.push(Tone::Dim, "incomplete"),
+            None if filter.is_empty() => {}
             None => line.push(Tone::Dim, "this view is not filtered"),
         }
         line.push(Tone::Plain, "   ");

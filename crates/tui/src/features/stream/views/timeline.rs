@@ -222,7 +222,7 @@ pub fn bar(branch: &Branch, bar: &Bar, step: Option<i64>, attempt: &Attempt, now
         BarState::Done => (Tone::Plain, format!(" {took}")),
         BarState::Failed => (Tone::Bad, labeled(" ✗", "failed")),
         BarState::Interrupted => (Tone::Plain, labeled(" ◆", "paused")),
-        BarState::Abandoned => (Tone::Dim, " ■ end unknown".into()),
+        BarState::Abandoned => (Tone::Dim, " ■ not finished".into()),
     };
     let room = grid.width.saturating_sub(line.width());
     line.push(tone, &text::seen(&text, room));

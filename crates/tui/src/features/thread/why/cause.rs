@@ -58,7 +58,7 @@ pub(super) fn why(view: &ThreadView<'_>, session: &Session) -> Why {
             Why::new(format!("{name} is running{place}."))
                 .action("stream.cancel", "cancel the run: finished steps are kept")
         }
-        ThreadStatus::Waiting { questions, .. } => waiting(questions, &name),
+        ThreadStatus::Waiting { questions, .. } => waiting(questions, run.map(|_| name.as_str())),
         ThreadStatus::Failed { nodes: failed, timed_out, .. } => failed_run(view.again, failed, *timed_out, &name),
         ThreadStatus::Idle { .. } => idle(view, run, &name),
         ThreadStatus::Deleted => {
@@ -77,8 +77,8 @@ pub(super) fn why(view: &ThreadView<'_>, session: &Session) -> Why {
             *label = "ask again: reruns the asking step from its checkpoint".into();
         }
         why.story.push_str(
-            " It failed on an answer. The server has stored that answer and uses it again, so another answer has no effect: the \
-             step that asks has to run again first.",
+            " The graph rejected the answer. The server keeps that answer, so a new one has no effect until the asking step \
+             runs again.",
         );
     }
     if has_other_assistant(view) {
@@ -119,10 +119,13 @@ fn queued(since: Option<Timestamp>, waiting: usize, session: &Session) -> Why {
     Why::new(story).action("stream.cancel", "cancel the queued run")
 }
 
-fn waiting(questions: &[Question], name: &str) -> Why {
-    let story = match questions.len() {
-        1 => format!("{name} stopped to ask a question. Answer it to continue."),
-        n => format!("{name} stopped with {n} questions. Answer them to continue."),
+/// `name`: the run that asks, if it is known.
+fn waiting(questions: &[Question], name: Option<&str>) -> Why {
+    let story = match (questions.len(), name) {
+        (1, Some(name)) => format!("{name} stopped to ask a question. Answer it to continue."),
+        (n, Some(name)) => format!("{name} stopped with {n} questions. Answer them to continue."),
+        (1, None) => "The thread waits at a question. Answer it to continue.".into(),
+        (n, None) => format!("The thread waits at {n} questions. Answer them to continue."),
     };
     let all = if questions.len() > 1 { "approve all" } else { "approve" };
     Why::new(story)
@@ -132,7 +135,11 @@ fn waiting(questions: &[Question], name: &str) -> Why {
             "stream.approve",
             format!("{all}: opens the answer with approval selected"),
         )
-        .new_run(" with new input: discards the question")
+        .new_run(if questions.len() > 1 {
+            " with new input: discards the questions"
+        } else {
+            " with new input: discards the question"
+        })
 }
 
 /// Explains a run that stopped before its end without a question and without an error.
@@ -149,8 +156,7 @@ fn stopped_run(status: &ThreadStatus, name: &str) -> Why {
                 true => String::new(),
                 false => format!(" Next is {}; its unfinished work is lost.", nodes(next)),
             };
-            let again =
-                format!("continue: runs {} again from its start. Calls it already made are repeated.", nodes(next));
+            let again = format!("continue: reruns {}, repeating its calls", nodes(next));
             Why::new(format!("{name} was cancelled. Its finished steps are saved.{lost}"))
                 .action_if(!next.is_empty(), "stream.answer", again)
                 .new_run(" with new input")

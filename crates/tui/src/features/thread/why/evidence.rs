@@ -31,7 +31,7 @@ pub(super) fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'stati
         let next = if state.next.is_empty() { "none".into() } else { state.next.join(", ") };
         evidence.push(("next", next));
         let step = state.step.map(|step| format!("step {step}"));
-        let written = state.created_at.map(|at| format!("saved {}", session.clock(at)));
+        let written = state.created_at.map(|at| format!("saved {}", session.dated_clock(at)));
         let checkpoint: Vec<String> = step.into_iter().chain(written).collect();
         if !checkpoint.is_empty() {
             evidence.push(("last", checkpoint.join(", ")));
@@ -47,7 +47,8 @@ pub(super) fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'stati
     let active = known.runs().iter().filter(|run| !run.outcome.is_over()).count();
     let checked = known.loaded().map(|loaded| format!(" (checked {} ago)", since(now, loaded.at))).unwrap_or_default();
     let runs = if active == 1 { "run" } else { "runs" };
-    let is_unknown = known.missing().iter().any(|(part, _)| *part == SnapshotPart::Runs);
+    let is_unknown = known.missing().iter().any(|(part, _)| *part == SnapshotPart::Runs)
+        || view.is_recording && matches!(status, ThreadStatus::Unknown { .. });
     let active = if is_unknown && active == 0 { "unknown".into() } else { format!("{active} {runs}{checked}") };
     evidence.push(("active", active));
     if let Some(at) = view.last_event_at {
