@@ -14,6 +14,7 @@ pub(crate) mod dashboard;
 pub(crate) mod deployments;
 pub(crate) mod doctor;
 pub(crate) mod graph;
+pub(crate) mod history_tree;
 pub(crate) mod inbox;
 pub(crate) mod integrations;
 pub(crate) mod join;

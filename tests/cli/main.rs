@@ -12,6 +12,7 @@ mod doctor;
 mod documents;
 mod ended;
 mod hidden_keys;
+mod history;
 mod hostile;
 mod inbox;
 mod logs;
