@@ -12,12 +12,13 @@ use runtail_api::{
 };
 use runtail_core::config::{Config, ConfigError};
 use runtail_core::model::{
-    AuthAnswer, Change, Consent, InboxCause, InboxThread, LogLine, NewRevision, Note, PlainRequest, Preview, Question,
-    Target, ThreadStatus,
+    AuthAnswer, Change, Checkpoint, Consent, InboxCause, InboxThread, LogLine, NewRevision, Note, PlainRequest, Preview,
+    Question, Target, ThreadStatus,
 };
 use runtail_stream::{Data, Decoder, Event, Frame, Framer, Item, Record, Seq};
 use runtail_tui::app::subscriptions;
 use runtail_tui::input::key::{Code, Key};
+use runtail_tui::session::checkpoints::{CheckpointPage, CheckpointState, HistoryRequest};
 use runtail_tui::session::msg::{
     Applied, Effect, EffectResult, Msg, NextPoll, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
 };
@@ -169,6 +170,30 @@ fn items(text: &str, seq: u64, at: Timestamp) -> Vec<Item> {
     out
 }
 
+/// A page of checkpoints, or the state at one. The checkpoints are a parent of each other, among others.
+fn history(sub: &Subscription, text: &str, well: bool) -> Option<SubscriptionEvent> {
+    let SubscriptionKind::History(_, request) = &sub.what else { return None };
+    let entry = |id: &str, parent: &str| {
+        json!({"checkpoint_id": id, "parent_checkpoint_id": parent, "next": [text], "values": {text: [text, {text: text}]},
+               "metadata": {"source": text, "step": 7, "run_id": text}, "created_at": "2026-11-21T13:00:00Z",
+               "tasks": [{"name": text, "error": text, "result": {text: text, "messages": [text]},
+                          "interrupts": [{"id": text, "value": text}], "checkpoint": {"checkpoint_ns": text}}]})
+    };
+    let error = || error(text);
+    Some(match request {
+        HistoryRequest::Page { .. } => {
+            let rows = [entry("3", "2"), entry("2", "1"), entry(text, "1"), entry("1", "2"), entry("0", text)];
+            let checkpoints = rows.iter().filter_map(|row| Checkpoint::read(&row.to_string())).collect();
+            let page = CheckpointPage { checkpoints, is_last: text.len().is_multiple_of(2) };
+            SubscriptionEvent::Checkpoints(if well { Ok(page) } else { Err(error()) })
+        }
+        HistoryRequest::State { checkpoint } => {
+            let state = CheckpointState::read(entry(checkpoint, text).to_string().into());
+            SubscriptionEvent::CheckpointState(if well { Ok(state.map(Into::into)) } else { Err(error()) })
+        }
+    })
+}
+
 /// The hostile response to a subscription.
 pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestamp) -> Option<SubscriptionEvent> {
     let next = NextPoll::At(at + SignedDuration::from_secs(4));
@@ -245,6 +270,7 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
             let check = Check::bad(Fault::Access, "access", text).seen(text).likely(text).to_do(text);
             SubscriptionEvent::Checked(Some(Box::new(check)))
         }
+        SubscriptionId::History(_) => history(sub, text, well)?,
         SubscriptionId::Job(_) => {
             let SubscriptionKind::Job(task) = &sub.what else { return None };
             let mut job = task.begin();

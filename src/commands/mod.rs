@@ -16,6 +16,7 @@ pub(crate) mod deployments;
 pub(crate) mod doctor;
 pub(crate) mod fork;
 pub(crate) mod graph;
+pub(crate) mod history_tree;
 pub(crate) mod inbox;
 pub(crate) mod integrations;
 pub(crate) mod join;

@@ -1,6 +1,7 @@
 //! `threads list`, `count`, `get`, `create`, `state`, `history`, `copy` and `delete`.
 
 use crate::args::Globals;
+use crate::commands::history_tree;
 use crate::consent::{self, Yes};
 use crate::context::Context;
 use crate::exit::{Exit, Failure, offered};
@@ -113,6 +114,9 @@ pub struct History {
     /// Only states before this checkpoint
     #[arg(long, value_name = "CHECKPOINT")]
     before: Option<String>,
+    /// Draw the states as a tree with their branches; -o json and jsonl print them as without it
+    #[arg(long)]
+    tree: bool,
     #[command(flatten)]
     output: Output,
 }
@@ -185,6 +189,10 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         }
         Command::History(options) => {
             let rows = history(&server, &options).await?;
+            if options.tree && matches!(options.output.format, None | Some(Format::Table)) {
+                history_tree::print(&rows, globals.ascii)?;
+                return Ok(Exit::Done);
+            }
             options.output.rows(&rows, &history_columns())?;
         }
         Command::Copy(options) => {

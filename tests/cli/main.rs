@@ -14,6 +14,7 @@ mod documents;
 mod ended;
 mod fork;
 mod hidden_keys;
+mod history;
 mod hostile;
 mod inbox;
 mod logs;

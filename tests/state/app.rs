@@ -274,8 +274,8 @@ fn five_megabyte_lines_work_in_every_view() {
     }
     for keys in ["", "w", "v"] {
         dash.keys(keys);
-        for view in 1..=VIEWS.len() {
-            dash.keys(&format!("{view}<Home>"));
+        for view in VIEWS {
+            dash.keys(&format!("{}<Home>", view.digit()));
             check_invariants(&mut dash);
             // Opens the JSON too, if it is in memory.
             dash.keys("<Enter>");
@@ -284,7 +284,7 @@ fn five_megabyte_lines_work_in_every_view() {
                 dash.keys("<Esc>");
             }
             dash.keys("<End>");
-            assert!(dash.app.viewer().is_some_and(|viewer| viewer.view() == VIEWS[view - 1]));
+            assert!(dash.app.viewer().is_some_and(|viewer| viewer.view() == view));
         }
     }
 }

@@ -73,7 +73,7 @@ fn documented_keys_match_their_descriptions() {
         use Context::*;
         let contexts: &[Context] = match heading.as_str() {
             "The most useful keys" => &[Deployments, Revisions, Server, Stream],
-            "The thread page" | "Acting on a thread" | "Moving in a stream" => &[Stream],
+            "The thread page" | "Acting on a thread" | "Moving in a stream" | "History" => &[Stream],
             "Deployments" => &[Deployments, Revisions],
             "Changes" => &[Deployments, Revisions, Confirm],
             other => panic!("unknown contexts of the key table under {other:?}"),
@@ -105,7 +105,7 @@ fn documented_keys_match_their_descriptions() {
 fn stream_keys_are_documented() {
     let rows = rows(VIEWS, "key");
     let is_of_streams =
-        |heading: &str| matches!(heading, "The thread page" | "Acting on a thread" | "Moving in a stream");
+        |heading: &str| matches!(heading, "The thread page" | "Acting on a thread" | "Moving in a stream" | "History");
     let documented: Vec<&str> =
         rows.iter().filter(|r| is_of_streams(&r.heading)).flat_map(|r| code(&r.first)).collect();
     let text: Vec<&str> = VIEWS

@@ -15,6 +15,7 @@ mod event_views;
 mod exactly_once;
 mod export;
 mod fuzz;
+mod history;
 mod inbox;
 mod messages;
 mod messages_view;

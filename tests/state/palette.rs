@@ -75,7 +75,7 @@ fn arguments_are_completed() {
     );
     assert_eq!(completions(&dash.app, "inv")[0], "dep invoice-agent", "a name alone is enough");
     assert_eq!(completions(&dash.app, "thread erro"), [format!("thread {THREAD}")], "by its status");
-    assert_eq!(completions(&dash.app, "view r"), ["view runs", "view raw", "view delivery"]);
+    assert_eq!(completions(&dash.app, "view r"), ["view runs", "view raw", "view delivery", "view history"]);
     dash.keys(":dep i");
     insta::assert_snapshot!("palette_arguments_100x30", dash.screen());
     dash.keys("<Tab>");

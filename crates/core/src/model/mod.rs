@@ -37,7 +37,7 @@ pub use answer::{
 pub use assistant::Assistant;
 pub use auth::{AuthAnswer, AuthAuthenticateRequest, AuthStatus};
 pub use checkpoints::{
-    Checkpoint, CheckpointTask, CheckpointTree, GraphCell, GraphRow, Parent, Standing, StateProblem, changed_values,
+    Checkpoint, CheckpointTask, CheckpointTree, GraphCell, GraphRow, Parent, StateProblem, StepOutcome, changed_values,
     state_document,
 };
 pub use collection::{Collection, Field, GithubApp};

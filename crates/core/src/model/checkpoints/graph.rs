@@ -66,6 +66,7 @@ impl GraphRow {
             before.push_str("… ");
             after.push(' ');
         }
+        let before = if seen || self.is_beyond { before } else { before.trim_end().to_string() };
         (before, after.trim_end().to_string())
     }
 

@@ -9,7 +9,7 @@ mod wrote;
 
 pub use edit::{StateProblem, changed_values, state_document};
 pub use graph::{Cell as GraphCell, GraphRow};
-pub use tree::{CheckpointTree, Parent, Standing};
+pub use tree::{CheckpointTree, Parent, StepOutcome};
 
 use super::{StateFacts, summary_of};
 use crate::text;

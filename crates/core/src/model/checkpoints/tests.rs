@@ -22,10 +22,10 @@ fn drawn(tree: &CheckpointTree) -> String {
     let line = |row: &GraphRow| {
         let (before, after) = row.text();
         let Some(at) = row.entry else { return before };
-        let mark = match tree.standing(at) {
-            Standing::Failed => '✗',
-            Standing::Asks => '◆',
-            Standing::Good => '●',
+        let mark = match tree.outcome(at) {
+            StepOutcome::Failed => '✗',
+            StepOutcome::Asks => '◆',
+            StepOutcome::Good => '●',
         };
         let step = tree.entries()[at].step.unwrap_or_default();
         let current = if tree.is_current(at) { "*" } else { "" };

@@ -18,7 +18,7 @@ pub enum Parent {
 
 /// What a checkpoint is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum StepOutcome {
     /// A task of the step after it failed.
     Failed,
     /// A task of the step after it waits for an answer.
@@ -136,26 +136,26 @@ impl CheckpointTree {
     }
 
     /// Returns what an entry is.
-    pub fn standing(&self, at: usize) -> Standing {
-        let Some(entry) = self.entries.get(at).filter(|_| !self.has_step_after(at)) else { return Standing::Good };
+    pub fn outcome(&self, at: usize) -> StepOutcome {
+        let Some(entry) = self.entries.get(at).filter(|_| !self.has_step_after(at)) else { return StepOutcome::Good };
         let mut open = entry.tasks.iter().filter(|task| !task.has_result);
         if open.clone().any(|task| task.is_failed) {
-            Standing::Failed
+            StepOutcome::Failed
         } else if open.any(|task| task.asks.is_some()) {
-            Standing::Asks
+            StepOutcome::Asks
         } else {
-            Standing::Good
+            StepOutcome::Good
         }
     }
 
     /// Returns the nodes that an entry is about: those that failed or ask, else those that wrote it.
     pub fn nodes(&self, at: usize) -> Vec<String> {
-        let standing = self.standing(at);
+        let outcome = self.outcome(at);
         let Some(entry) = self.entries.get(at) else { return Vec::new() };
-        match standing {
-            Standing::Good => self.writers(at),
-            standing => {
-                let is_about = |failed: bool| if standing == Standing::Failed { failed } else { true };
+        match outcome {
+            StepOutcome::Good => self.writers(at),
+            outcome => {
+                let is_about = |failed: bool| if outcome == StepOutcome::Failed { failed } else { true };
                 let open = entry.tasks.iter().filter(|task| !task.has_result);
                 names(
                     open.filter(|task| is_about(task.is_failed) && (task.is_failed || task.asks.is_some()))
@@ -182,37 +182,37 @@ impl CheckpointTree {
     /// Returns what is known of an entry on one line: why its step failed or what that asks, and what was written.
     pub fn wrote(&self, at: usize) -> String {
         let Some(entry) = self.entries.get(at) else { return String::new() };
-        let standing = self.standing(at);
+        let outcome = self.outcome(at);
         let open = || entry.tasks.iter().filter(|task| !task.has_result);
         let mut parts: Vec<String> = Vec::new();
-        match standing {
-            Standing::Failed => {
+        match outcome {
+            StepOutcome::Failed => {
                 let mut errors = open().filter(|task| task.is_failed).filter_map(|task| task.error.clone());
                 parts.extend(errors.next());
             }
-            Standing::Asks => {
+            StepOutcome::Asks => {
                 let asks: Vec<&str> = open().filter_map(|task| task.asks.as_deref()).collect();
-                // Once something else follows, nobody waits for the answer here.
+                // Once something else follows, the answer is no longer awaited here.
                 let verb = if self.children(at).is_empty() { "asks" } else { "asked" };
                 parts.push(match asks.as_slice() {
                     [one] => format!("{verb}: {one}"),
                     several => format!("{verb}: {} questions", several.len()),
                 });
             }
-            Standing::Good => {}
+            StepOutcome::Good => {}
         }
         let written = self.written(at);
         if !written.is_empty() {
             let writers = self.writers(at).join(", ");
-            parts.push(match standing {
-                Standing::Good => written,
+            parts.push(match outcome {
+                StepOutcome::Good => written,
                 _ if writers.is_empty() || self.source(at) != "loop" => written,
                 _ => format!("{writers} {written}"),
             });
         }
         match (entry.next.as_slice(), self.children(at)) {
             ([], _) if entry.source != "input" => parts.push("end".into()),
-            (next, []) if standing == Standing::Good && !next.is_empty() => {
+            (next, []) if outcome == StepOutcome::Good && !next.is_empty() => {
                 parts.push(format!("next: {}", names(next.iter().map(String::as_str)).join(", ")));
             }
             _ => {}

@@ -190,6 +190,9 @@ impl Editor {
             Ok(ParsedDocument::Change(intent)) => Route::Change(profile, Box::new(intent)).into(),
             Ok(ParsedDocument::Authentication(request)) => Route::SignIn(profile, Box::new(request)).into(),
             Ok(ParsedDocument::Profile(_)) => Request::DefineProfile(text).into(),
+            Ok(ParsedDocument::State(values)) if values.is_empty() => {
+                Requests::info("Nothing is changed yet. Nothing was sent.")
+            }
             Ok(ParsedDocument::State(values)) => preview_state(&self.subject, values.into()),
             // Every keypress validates the text, so this is unexpected.
             Err(problem) => Requests::error(problem.message),

@@ -177,15 +177,14 @@ fn lines(difference: &Difference, shows_equal: bool) -> Vec<Line> {
         groups[at].changes.push(change);
     }
     let mut lines = Vec::new();
-    for group in &groups {
+    let mut drawn = groups.iter();
+    while lines.len() < MAX_LINES
+        && let Some(group) = drawn.next()
+    {
         group_lines(difference, group, &mut lines);
-        if lines.len() >= MAX_LINES {
-            break;
-        }
     }
-    let shown: usize = groups.iter().map(|group| group.changes.len()).sum();
-    let more = difference.total().saturating_sub(shown as u64);
-    if more > 0 || lines.len() > MAX_LINES {
+    let is_counted_only = difference.total() > difference.changes.len() as u64;
+    if is_counted_only || drawn.next().is_some() || lines.len() > MAX_LINES {
         lines.truncate(MAX_LINES);
         let text = format!("… more changes than fit here: {} in all", text::count(difference.total()));
         lines.push(Line::of(Tone::Dim, &text));

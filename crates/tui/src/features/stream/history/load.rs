@@ -25,6 +25,8 @@ pub(super) struct Loading {
     has_page: bool,
     /// Whether the oldest checkpoint is loaded.
     is_complete: bool,
+    /// Whether the checkpoints are those of a recording's snapshot.
+    is_recorded: bool,
     page: Option<PageRequest>,
     states: Vec<(String, u64)>,
     failure: Option<Failure>,
@@ -194,7 +196,7 @@ impl History {
         if self.loading.has_page && self.loading.seen == seen {
             return;
         }
-        self.loading = Loading { has_page: true, seen, ..Loading::default() };
+        self.loading = Loading { has_page: true, is_recorded: true, seen, ..Loading::default() };
         self.set_checkpoints(Checkpoint::read_all(history.unwrap_or("[]")).into_iter().map(Arc::new));
     }
 
@@ -240,6 +242,7 @@ impl History {
         let loaded = self.len() as u64;
         let count = text::count(loaded);
         match (&self.loading.failure, self.loading.is_complete) {
+            _ if self.loading.is_recorded => format!("The newest {count} when the snapshot was loaded."),
             (Some(failure), _) => format!("Loaded {count}. {}", failure_text(failure)),
             (None, true) => format!("Loaded {count} of {count}."),
             (None, false) if self.len() >= MAX_CHECKPOINTS => {

@@ -295,7 +295,7 @@ impl History {
         let Some(at) = self.under_cursor() else { return false };
         let is_wanted = |entry: &usize| match self.search.is_empty() {
             true => {
-                self.tree.standing(*entry) != runtail_core::model::Standing::Good || self.tree.is_branch_point(*entry)
+                self.tree.outcome(*entry) != runtail_core::model::StepOutcome::Good || self.tree.is_branch_point(*entry)
             }
             false => self.matches(*entry),
         };

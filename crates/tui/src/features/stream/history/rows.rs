@@ -1,10 +1,10 @@
 //! The lines of the tree.
 
 use super::History;
-use crate::widgets::line::{Line, Tone};
+use crate::widgets::line::{Line, Tone, wrap};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use runtail_core::model::{GraphRow, Standing};
+use runtail_core::model::{GraphRow, StepOutcome};
 use runtail_core::text;
 
 /// Columns of a time of day, and of a date with a time.
@@ -58,7 +58,8 @@ impl History {
         if self.saved_only_last() {
             lines.push("Only the last checkpoint was saved; there's nothing to run again from.".into());
         }
-        lines
+        let width = usize::from(self.panes.rows.w.saturating_sub(3));
+        lines.iter().flat_map(|line| wrap(line, width)).collect()
     }
 
     fn columns(&self, cx: &RowContext<'_>) -> Columns {
@@ -144,7 +145,7 @@ impl History {
         };
         line.push(node_tone, &fit(&nodes, columns.node));
         line.push(plain, "  ");
-        let head = if at == 0 && columns.wrote > 24 { HEAD } else { "" };
+        let head = if at == 0 && columns.wrote > 2 * HEAD.len() { HEAD } else { "" };
         let wrote =
             text::fit(&text::clean(&self.tree.wrote(at)), columns.wrote.saturating_sub(head.len())).into_owned();
         let pad = columns.wrote.saturating_sub(text::width(&wrote) + head.len());
@@ -166,13 +167,13 @@ impl History {
         let is_open = self.tree.children(at).is_empty();
         let is_running =
             at == 0 && cx.is_active && self.tree.entries().first().is_some_and(|head| !head.next.is_empty());
-        match self.tree.standing(at) {
+        match self.tree.outcome(at) {
             _ if is_running => ("◐", Tone::Moving, None),
-            Standing::Failed => ("✗", Tone::Bad, Some(Tone::Bad)),
-            Standing::Asks if is_open => ("◆", Tone::Waiting, Some(Tone::Waiting)),
-            Standing::Asks => ("◆", Tone::Dim, None),
-            Standing::Good if self.tree.is_current(at) => ("●", Tone::Good, None),
-            Standing::Good => ("●", Tone::Dim, None),
+            StepOutcome::Failed => ("✗", Tone::Bad, Some(Tone::Bad)),
+            StepOutcome::Asks if is_open => ("◆", Tone::Waiting, Some(Tone::Waiting)),
+            StepOutcome::Asks => ("◆", Tone::Dim, None),
+            StepOutcome::Good if self.tree.is_current(at) => ("●", Tone::Good, None),
+            StepOutcome::Good => ("●", Tone::Dim, None),
         }
     }
 }

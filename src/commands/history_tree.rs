@@ -1,0 +1,88 @@
+//! `threads history --tree`: the checkpoints of a thread, with their branches drawn as in `git log --graph`.
+
+use crate::exit::Failure;
+use crate::output;
+use runtail_core::model::{Checkpoint, CheckpointTree, GraphRow, StepOutcome};
+use runtail_core::text;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Maximum columns of a node's name, and of what was written.
+const MAX_NODE: usize = 24;
+const MAX_WROTE: usize = 60;
+
+/// Prints the tree of states as received.
+pub(crate) fn print(rows: &[Value], ascii: bool) -> Result<(), Failure> {
+    let checkpoints = rows.iter().filter_map(|row| Checkpoint::read(&row.to_string()));
+    let tree = CheckpointTree::new(checkpoints.map(Arc::new));
+    output::print(&drawn(&tree, ascii), false)
+}
+
+/// Returns the tree as lines.
+fn drawn(tree: &CheckpointTree, ascii: bool) -> String {
+    let graph = |row: &GraphRow| {
+        let (before, after) = row.text();
+        let mark = match row.entry.map(|at| tree.outcome(at)) {
+            Some(StepOutcome::Failed) => "✗",
+            Some(StepOutcome::Asks) => "◆",
+            Some(StepOutcome::Good) => "●",
+            None => "",
+        };
+        plain(&format!("{before}{mark}{after}"), ascii)
+    };
+    let graphs: Vec<String> = tree.rows().iter().map(graph).collect();
+    let node = |at: usize| text::seen(&tree.nodes(at).join(", "), MAX_NODE);
+    let wrote = |at: usize| text::seen(&tree.wrote(at), MAX_WROTE);
+    let all = || 0..tree.len();
+    let widest = |least: usize, widths: &mut dyn Iterator<Item = usize>| widths.fold(least, usize::max);
+    let graph_width = widest(1, &mut graphs.iter().map(|graph| text::width(graph)));
+    let node_width = widest(4, &mut all().map(|at| text::width(&node(at))));
+    let wrote_width = widest(5, &mut all().map(|at| text::width(&wrote(at))));
+    let pad = |source: &str, width: usize| format!("{source}{}", " ".repeat(width.saturating_sub(text::width(source))));
+    let heading = format!(
+        "{}  STEP  {}  {}  {}  CHECKPOINT",
+        pad("", graph_width),
+        pad("NODE", node_width),
+        pad("WROTE", wrote_width),
+        pad("CREATED", 17)
+    );
+    let line = |(row, graph): (&GraphRow, &String)| {
+        let Some((at, entry)) = row.entry.and_then(|at| Some((at, tree.entries().get(at)?))) else {
+            return graph.clone();
+        };
+        let step = entry.step.map(|step| step.to_string()).unwrap_or_default();
+        let created = entry.at.map(|at| at.strftime("%Y-%m-%d %H:%MZ").to_string()).unwrap_or_default();
+        let head = if at == 0 { "  head" } else { "" };
+        let (node, wrote) = (plain(&node(at), ascii), plain(&wrote(at), ascii));
+        format!(
+            "{}  {step:>4}  {}  {}  {created:17}  {}{head}",
+            pad(graph, graph_width),
+            pad(&node, node_width),
+            pad(&wrote, wrote_width),
+            text::clean(&entry.id)
+        )
+    };
+    let lines = std::iter::once(heading).chain(tree.rows().iter().zip(&graphs).map(line));
+    lines.map(|line| line.trim_end().to_string() + "\n").collect()
+}
+
+/// Replaces the glyphs of the drawing if only ASCII characters are wanted.
+fn plain(source: &str, ascii: bool) -> String {
+    if !ascii {
+        return source.to_string();
+    }
+    let letter = |c: char| match c {
+        '●' => '*',
+        '◆' => '!',
+        '✗' => 'x',
+        '│' => '|',
+        '─' => '-',
+        '├' | '┴' | '┼' => '+',
+        '╯' => '\'',
+        '·' => '-',
+        '×' => 'x',
+        '…' => '~',
+        other => other,
+    };
+    source.chars().map(letter).collect()
+}
