@@ -41,6 +41,18 @@ impl Real {
         self.agent.thread_history(thread, 50, None).await.unwrap()
     }
 
+    /// Prints the server's own records.
+    async fn show(&self, when: &str, thread: &str) {
+        let (record, state) = (self.agent.thread(thread).await.unwrap(), self.state(thread).await);
+        let keys: Vec<&String> = state["values"].as_object().into_iter().flatten().map(|(key, _)| key).collect();
+        let checkpoints = self.history(thread).await.len();
+        let (status, graph) = (&record.status, record.graph().unwrap_or_default());
+        println!(
+            "{:?} {when}: {status}, graph {graph}, next {}, keys {keys:?}, {checkpoints} checkpoints",
+            self.kind, state["next"]
+        );
+    }
+
     async fn state(&self, thread: &str) -> Value {
         self.agent.thread_state(thread).await.unwrap()
     }
@@ -190,6 +202,7 @@ async fn a_thread_whose_running_run_was_deleted_is_released() {
         match plan {
             Ok(plan) => {
                 assert!(matches!(real.agent.act_on_thread(&plan).await, Ok(Acted::Written(_))), "{kind:?}");
+                real.show("released", &thread).await;
                 assert_ne!(real.agent.thread(&thread).await.unwrap().status, "busy", "{kind:?}");
             }
             Err(why) => {
@@ -207,9 +220,11 @@ async fn the_earlier_assistant_is_restored_after_a_run_of_another_graph() {
         let kind = real.kind;
         let thread = real.asking().await;
         let asking = real.state(&thread).await;
+        real.show("asks", &thread).await;
         let input = r#"{"messages": [{"role": "user", "content": "hello"}]}"#;
         real.runtail(&["run", "agent", "--thread", &thread, "--input", input]).expect(0);
         let hidden = real.state(&thread).await;
+        real.show("after a run of agent", &thread).await;
         assert!(hidden["next"] == json!([]) && hidden["values"].get("draft").is_none(), "{kind:?}: {hidden}");
         let graph = real.agent.thread(&thread).await.unwrap().graph().map(str::to_string);
         assert_eq!(graph.as_deref(), Some("agent"), "{kind:?}");
@@ -227,6 +242,7 @@ async fn the_earlier_assistant_is_restored_after_a_run_of_another_graph() {
         assert_eq!(body["checkpoint_id"], json!(id(&asking)), "{kind:?}: {:?}", plan.preview.notes);
         let Ok(Acted::Started(started)) = real.agent.act_on_thread(&plan).await else { panic!("{kind:?}") };
         real.runtail(&["join", &thread, &started.run_id]);
+        real.show("restored", &thread).await;
         let restored = real.state(&thread).await;
         assert_eq!(
             (&restored["values"]["draft"], &restored["next"]),

@@ -115,7 +115,7 @@ impl AgentServer {
         let mut notes =
             vec![from(&base), Note::fact("First the state is edited, then a run starts from the new checkpoint.")];
         notes.extend(of_edit);
-        notes.push(called_again(&base));
+        notes.extend(called_again(&base));
         notes.extend(question_note(loaded, &base));
         notes.extend(busy_note(loaded));
         notes.extend(omitted_note(&omitted));
@@ -174,7 +174,7 @@ impl AgentServer {
     /// Says which nodes run again, what likely follows, and which calls are repeated.
     async fn runs_again(&self, thread: &str, base: &Base) -> Vec<Note> {
         let mut notes = Vec::new();
-        let next = named(&base.facts.next);
+        let next = next_of(base);
         let followed = self.followed(thread, base).await;
         if !base.facts.next.is_empty() {
             notes.push(match base.has_run() || matches!(followed, super::base::Followed::Nodes { .. }) {
@@ -183,7 +183,7 @@ impl AgentServer {
             });
         }
         notes.push(Note::fact(followed.sentence()));
-        notes.push(called_again(base));
+        notes.extend(called_again(base));
         notes
     }
 }
@@ -195,7 +195,18 @@ fn saves_last_only(kwargs: &str) -> bool {
 }
 
 fn from(base: &Base) -> Note {
-    Note::fact(format!("From {}. A new branch starts there; the current branch stays in the history.", base.name()))
+    Note::fact(match base.is_newest {
+        true => format!("From {}, the newest.", base.name()),
+        false => {
+            format!("From {}. A new branch starts there; the current branch stays in the history.", base.name())
+        }
+    })
+}
+
+/// Names the nodes that are next.
+fn next_of(base: &Base) -> String {
+    let name = |node: &String| if node == "__start__" { "the saved input".to_string() } else { node.clone() };
+    named(&base.facts.next.iter().map(name).collect::<Vec<_>>())
 }
 
 fn step_of(base: &Base) -> String {
@@ -203,17 +214,18 @@ fn step_of(base: &Base) -> String {
 }
 
 /// Says which calls are made again.
-fn called_again(base: &Base) -> Note {
+fn called_again(base: &Base) -> Option<Note> {
     let calls = base.open_calls();
     match (calls.is_empty(), base.has_run()) {
-        (false, true) => Note::warning(format!(
+        (false, true) => Some(Note::warning(format!(
             "Calls that were made before are made again, if the graph makes them: {}. Their external effects happen twice.",
             calls.join(", ")
-        )),
-        (false, false) => Note::fact(format!("Calls that the state asks for: {}.", calls.join(", "))),
-        (true, _) => Note::warning(
+        ))),
+        (false, false) => Some(Note::fact(format!("Calls that the state asks for: {}.", calls.join(", ")))),
+        (true, true) => Some(Note::warning(
             "Models and tools of the nodes that run are called again, so their external effects happen twice.",
-        ),
+        )),
+        (true, false) => None,
     }
 }
 
