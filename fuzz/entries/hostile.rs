@@ -12,8 +12,8 @@ use runtail_api::{
 };
 use runtail_core::config::{Config, ConfigError};
 use runtail_core::model::{
-    AuthAnswer, Change, Checkpoint, Consent, InboxCause, InboxThread, LogLine, NewRevision, Note, PlainRequest, Preview,
-    Question, Target, ThreadStatus,
+    AuthAnswer, Change, Checkpoint, Consent, InboxCause, InboxThread, LogLine, NewRevision, Note, PlainRequest,
+    Preview, Question, Target, ThreadStatus,
 };
 use runtail_stream::{Data, Decoder, Event, Frame, Framer, Item, Record, Seq};
 use runtail_tui::app::subscriptions;

@@ -55,17 +55,18 @@ pub(crate) async fn run(options: &Options) -> Result<Exit, Failure> {
     if let Some(seal) = &options.seal
         && !seal.trim().eq_ignore_ascii_case(&audit.chain.seal_text())
     {
-        audit.problem(format!("seal mismatch: the file has {}, expected {}", audit.chain.seal_text(), text::clean(seal.trim())));
+        audit.problem(format!(
+            "seal mismatch: the file has {}, expected {}",
+            audit.chain.seal_text(),
+            text::clean(seal.trim())
+        ));
     }
     let name = text::clean(&options.file.to_string_lossy()).into_owned();
     let unpacked = if lines.is_compressed() { " of the unpacked lines" } else { "" };
     let seal = match (audit.sealed, &options.seal) {
         (0, _) => "no hashes: only numbers, counts and the end were checked".to_string(),
         (_, None) => {
-            format!(
-                "every line matches its hash; no seal given to compare; seal{unpacked} {}",
-                audit.chain.seal_text()
-            )
+            format!("every line matches its hash; no seal given to compare; seal{unpacked} {}", audit.chain.seal_text())
         }
         (_, Some(_)) => format!("seal{unpacked} {}", audit.chain.seal_text()),
     };

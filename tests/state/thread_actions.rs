@@ -277,22 +277,22 @@ fn approve_all_opens_the_card_and_sends_nothing() {
 fn answer_key_without_a_question_suggests_other_actions() {
     let done = || json!([run("r1", "success")]);
     for (records, message) in [
-        (records("idle", "finished-state", done()), "The thread is idle; no question is open. Press n to start a run."),
+        (records("idle", "finished-state", done()), "No question is open. Press n to start a run."),
         (
             records("error", "failed", json!([run("r1", "error")])),
-            "The last run failed; no question is open. Press R to retry, e to explain.",
+            "The last run failed. Press R to retry, e to explain.",
         ),
         (
             records("error", "poisoned", json!([run("r1", "error")])),
-            "The graph rejected the answer, and the server keeps it. Press R to ask the question again.",
+            "The graph rejected the answer. Press R to ask again.",
         ),
         (
             records("busy", "finished-state", json!([run("r1", "running")])),
-            "A run is active (running); no question is open. Press x to cancel it.",
+            "A run is active. Press x to cancel it.",
         ),
         (
             records("busy", "finished-state", done()),
-            "The thread is busy without an active run; no question is open. Press e to explain.",
+            "The thread is stuck. Press e to explain.",
         ),
     ] {
         let mut dash = page((140, 40), &records);
@@ -343,7 +343,7 @@ fn answering_from_the_list_loads_the_thread_first() {
     let Some(Effect::LoadThread(number, _)) = dash.keys("a").pop() else { panic!() };
     let idle = records("idle", "finished-state", json!([run("r1", "success")]));
     dash.done(EffectResult::ThreadLoaded(number, Ok(Box::new(idle.loaded()))));
-    assert!(last_notice(&dash).starts_with("The thread is idle"));
+    assert!(last_notice(&dash).starts_with("No question is open"));
     let Some(Effect::LoadThread(number, _)) = dash.keys("a").pop() else { panic!() };
     dash.done(EffectResult::ThreadLoaded(number, Err(failed(StartFailure::Unchecked, Kind::Forbidden).error)));
     assert!(dash.screen().contains("Couldn't load the thread's questions. Nothing was sent."), "{}", dash.screen());

@@ -370,7 +370,7 @@ async fn runs_that_save_only_their_last_state_leave_nothing_to_fork() {
 
 #[tokio::test]
 async fn a_new_run_frees_a_thread_that_is_busy_without_a_run() {
-    let mut replay = Replay::new("forks", fast()).await;
+    let replay = Replay::new("forks", fast()).await;
     let body = json!({"assistant_id": "slow", "input": {"hold": "gate"}});
     let path = format!("/threads/{}/runs", replay.thread);
     let run: Value = replay.world.post(&path, body).await.json().await.expect("JSON");

@@ -66,9 +66,7 @@ impl ControlPlane {
             notes.insert(0, Note::warning(format!("That revision was never live: it is {status}.")));
         }
         notes.push(Note::warning("Secrets and resources are not rolled back; they belong to the deployment."));
-        notes.push(Note::fact(
-            "This changes the deployment's own source. To keep it, redeploy that revision instead.",
-        ));
+        notes.push(Note::fact("This changes the deployment's own source. To keep it, redeploy that revision instead."));
         let mut body = Map::new();
         // The source can differ from revision to revision.
         if row["source"].is_string() && row["source"] != record["source"] {

@@ -327,7 +327,8 @@ impl ThreadMerger {
                 }
                 held => {
                     self.report_gap(
-                        "received events of a run that was not in the server's list yet; earlier ones may be missing".into(),
+                        "received events of a run that was not in the server's list yet; earlier ones may be missing"
+                            .into(),
                     );
                     held.into_iter().for_each(|block| self.deliver(block));
                 }

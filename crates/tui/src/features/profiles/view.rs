@@ -189,7 +189,7 @@ fn state(cx: &Cx<'_>, known: &ProfileEntry) -> (Tone, String) {
         (None, Some((then, Err(error)))) => {
             let hint = if *then == AfterTest::Nothing { "" } else { " · u uses it anyway" };
             // Nothing was refused: the key could not be read.
-            let word = if error.kind == Kind::Refused { "no key".to_string() } else { error.badge() };
+            let word = if error.kind == runtail_api::Kind::Refused { "no key".to_string() } else { error.badge() };
             return (Tone::Bad, format!("✗ {word}{hint}"));
         }
         _ if pending => return (Tone::Moving, "◌ changed, t checks it".into()),

@@ -11,8 +11,8 @@ use jiff::{SignedDuration, Timestamp};
 use runtail_api::{Kind, LoadedThread};
 use runtail_core::model::{Again, Question, ThreadStatus, summary_of};
 use runtail_core::text;
-use runtail_stream::{Outcome, SnapshotPart};
 use runtail_stream::projection::{Attempt, RunEntry};
+use runtail_stream::{Outcome, SnapshotPart};
 use std::borrow::Cow;
 use std::time::Duration;
 
@@ -382,7 +382,9 @@ impl Viewer {
             ConnectionState::Failed(error) => {
                 line.with(Tone::Bad, "✗ ").with(Tone::Plain, &format!("not connected: {}", error.badge()))
             }
-            ConnectionState::Ended(end) if self.is_recording() && end.detail.is_some() && end.outcome == Outcome::Unknown => {
+            ConnectionState::Ended(end)
+                if self.is_recording() && end.detail.is_some() && end.outcome == Outcome::Unknown =>
+            {
                 line.with(Tone::Dim, "■ recording truncated")
             }
             ConnectionState::Ended(end) if self.is_recording() => {
