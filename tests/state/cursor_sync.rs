@@ -9,7 +9,8 @@ use runtail_tui::session::msg::{ServerRef, StreamTarget};
 
 /// Returns the name of every captured stream, and a viewer that received it.
 fn streams() -> Vec<(String, Viewer)> {
-    let mut paths: Vec<_> = std::fs::read_dir("tests/captures").unwrap().map(|entry| entry.unwrap().path()).collect();
+    let captures = std::fs::read_dir("tests/captures").unwrap().map(|entry| entry.unwrap().path());
+    let mut paths: Vec<_> = captures.filter(|path| path.extension().is_some_and(|end| end == "sse")).collect();
     paths.sort();
     let opened = |path: &std::path::PathBuf| {
         let viewer = viewer(std::fs::read(path).unwrap());

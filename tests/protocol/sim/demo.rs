@@ -1,7 +1,7 @@
 //! The demo: its deployments, threads and runs, and that it responds like the other scenarios.
 
 use crate::sim::{Live, World, world};
-use runtail_sim::{Dialect, KEY, Options, Sim};
+use runtail_sim::{Dialect, KEY, Options, Scenario, Sim};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::net::TcpStream;
@@ -108,7 +108,7 @@ async fn thread_about(world: &World, subject: &str) -> (Value, Value, Vec<Value>
 async fn demo_has_a_thread_of_every_status() {
     let world = world(Options::demo()).await;
     // Subject, status of the thread, statuses of its runs (newest first), next nodes.
-    let table: [(&str, &str, &[&str], &[&str]); 17] = [
+    let table: [(&str, &str, &[&str], &[&str]); 23] = [
         ("late parcel", "idle", &["success", "success"], &[]),
         ("docs crawl", "busy", &["running"], &["fetch", "index"]),
         ("price import", "busy", &["pending", "running"], &["fetch", "index"]),
@@ -126,6 +126,12 @@ async fn demo_has_a_thread_of_every_status() {
         ("September export", "error", &["error", "success"], &["HumanInTheLoopMiddleware.after_model"]),
         ("returns", "idle", &["success", "success", "success"], &[]),
         ("release 2.4.0", "idle", &["success"], &[]),
+        ("delay notice", "interrupted", &["success"], &["ask"]),
+        ("invoice 4470", "interrupted", &["success"], &["ask"]),
+        ("invoice 4475", "idle", &["success", "success"], &[]),
+        ("search index", "busy", &["pending", "success"], &[]),
+        ("embeddings", "busy", &["running"], &["nap"]),
+        ("three attempts", "idle", &["success"; 7], &[]),
     ];
     for (subject, status, statuses, next) in table {
         let (thread, state, runs) = thread_about(&world, subject).await;
@@ -164,6 +170,102 @@ async fn demo_questions_and_errors_match_real_graphs() {
     assert_eq!(thread_about(&world, "corrected answer").await.1["metadata"]["source"], "update");
     let copy = thread_about(&world, "invoice 4468, what if").await.0;
     assert!(copy.get("values").is_none(), "the record of a copy has no values");
+}
+
+#[tokio::test]
+async fn demo_has_a_thread_with_three_branches() {
+    let world = world(Options::demo()).await;
+    let (thread, state, runs) = thread_about(&world, "three attempts").await;
+    let id = thread["thread_id"].as_str().expect("an id");
+    let history = world.json(&format!("/threads/{id}/history?limit=1000")).await;
+    let history = history.as_array().expect("a list");
+    assert!(history.len() >= 25, "{}", history.len());
+    let parents: Vec<&Value> = history.iter().map(|state| &state["parent_checkpoint_id"]).collect();
+    let tips: Vec<&Value> = history.iter().filter(|state| !parents.contains(&&state["checkpoint_id"])).collect();
+    assert_eq!(tips.len(), 3, "three branches");
+    assert!(history[1..].iter().all(|state| state["next"] != json!([]) || state["tasks"] == json!([])));
+    let count = |source: &str| history.iter().filter(|state| state["metadata"]["source"] == source).count();
+    assert_eq!((count("fork"), count("update"), count("input")), (1, 1, 5));
+    assert_eq!(state["checkpoint_id"], history[0]["checkpoint_id"], "the head is on the edited branch");
+    assert!(state["values"]["messages"].to_string().contains("answer in Polish"));
+    assert_eq!(runs.len(), 7);
+}
+
+#[tokio::test]
+async fn demo_has_five_kinds_of_questions_in_both_regions() {
+    let world = world(Options::demo()).await;
+    for agent in world.sim.agents() {
+        let search = json!({"status": "interrupted", "limit": 100, "select": ["thread_id", "interrupts", "metadata"]});
+        let request = world.http.post(format!("{}/threads/search", agent.url)).body(search.to_string());
+        let found: Value = request.send().await.expect("a response").json().await.expect("JSON");
+        let asked = found.as_array().expect("a list").iter().map(|thread| {
+            let all = thread["interrupts"].as_object().into_iter().flatten();
+            let first = all.filter_map(|(_, asked)| asked.get(0)).next().cloned();
+            first.map_or("none", |asked| match &asked["value"] {
+                _ if asked["response_schema"].is_object() => "form",
+                Value::Array(list) if list[0]["action_request"].is_object() => "agent-inbox",
+                Value::Object(value) if value.contains_key("action_requests") => "approval of tools",
+                Value::Object(_) => "question in JSON",
+                Value::String(_) => "text",
+                _ => "other",
+            })
+        });
+        let kinds: std::collections::BTreeSet<&str> = asked.collect();
+        let expected: &[&str] = if agent.name.ends_with("us") {
+            &["agent-inbox", "approval of tools", "form", "none", "question in JSON", "text"]
+        } else {
+            &["agent-inbox", "question in JSON", "text"]
+        };
+        assert_eq!(kinds.into_iter().collect::<Vec<_>>(), expected, "{}", agent.name);
+    }
+}
+
+#[tokio::test]
+async fn stuck_demo_runs_can_be_stopped() {
+    let world = world(Options::demo()).await;
+    // Pending for long, because no worker is free; and running for long without events.
+    for (subject, hours, status) in [("search index", 1.5, "pending"), ("embeddings", 0.8, "running")] {
+        let (thread, _, runs) = thread_about(&world, subject).await;
+        let age = jiff::Timestamp::now().duration_since(time(&runs[0]["created_at"])).as_secs_f64() / 3600.0;
+        assert!(runs[0]["status"] == status && age > hours && age < hours + 0.5, "{subject}: {age} hours");
+        let [thread, run] = [&thread["thread_id"], &runs[0]["run_id"]].map(|id| id.as_str().expect("an id").to_owned());
+        let cancel = world.post(&format!("/threads/{thread}/runs/{run}/cancel?wait=1"), json!({})).await;
+        assert_eq!(cancel.status(), 200, "{subject}");
+        assert_ne!(world.json(&format!("/threads/{thread}")).await["status"], "busy", "{subject}");
+    }
+    // Busy without a run: an edit frees it.
+    let (thread, _, runs) = thread_about(&world, "orphaned import").await;
+    assert_eq!((&thread["status"], runs.len()), (&json!("busy"), 0));
+    let path = format!("/threads/{}/state", thread["thread_id"].as_str().expect("an id"));
+    assert_eq!(world.post(&path, json!({"values": null})).await.status(), 200);
+    assert_ne!(thread_about(&world, "orphaned import").await.0["status"], "busy");
+    // Hidden by a run of another assistant: a rerun of the checkpoint that asks brings the question back.
+    let (thread, state, _) = thread_about(&world, "invoice 4475").await;
+    assert_eq!((&thread["metadata"]["graph_id"], &state["values"]), (&json!("support"), &json!({"messages": []})));
+    let path = format!("/threads/{}", thread["thread_id"].as_str().expect("an id"));
+    let rerun = json!({"assistant_id": "approval", "input": null, "checkpoint_id": state["checkpoint_id"]});
+    let asked: Value = world.post(&format!("{path}/runs/wait"), rerun).await.json().await.expect("JSON");
+    assert_eq!(asked["__interrupt__"][0]["value"]["draft"], "send 742 EUR to Göteborg Logistics");
+}
+
+#[tokio::test]
+async fn long_histories_are_paged() {
+    let world = world(Options { scenario: Scenario::History { checkpoints: 1000 }, ..Options::default() }).await;
+    let (thread, state, _) = thread_about(&world, "long history").await;
+    let path = format!("/threads/{}/history?limit=100", thread["thread_id"].as_str().expect("an id"));
+    let (mut before, mut seen) = (String::new(), Vec::new());
+    loop {
+        let page = world.json(&format!("{path}{before}")).await;
+        let ids =
+            page.as_array().expect("a list").iter().map(|one| one["checkpoint_id"].as_str().expect("an id").to_owned());
+        let ids: Vec<String> = ids.collect();
+        let Some(last) = ids.last() else { break };
+        before = format!("&before={last}");
+        seen.extend(ids);
+    }
+    assert_eq!((seen.len(), json!(seen[0])), (1000, state["checkpoint_id"].clone()));
+    assert!(seen.is_sorted_by(|a, b| a > b), "newest first, each once");
+    assert_eq!((&thread["status"], &state["values"]["page"]), (&json!("idle"), &json!(498)));
 }
 
 fn time(value: &Value) -> jiff::Timestamp {

@@ -2,6 +2,7 @@
 //!
 //! No test here sleeps: a run that must pause waits for a gate that the test opens.
 
+mod acting;
 mod changes;
 mod contract;
 mod control;

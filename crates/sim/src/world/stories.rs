@@ -194,7 +194,7 @@ fn changed() -> Vec<Story> {
                 (3.4 * HOUR, input(said("Where is my order A-20931?"))),
                 (3.3 * HOUR, input(said("I was charged twice for it, can I get a refund?"))),
                 (3.1 * HOUR, input(said("When do I get the money?"))),
-                (2.9 * HOUR, input(said("And who pays for the way back?"))),
+                (2.9 * HOUR, input(said("And who pays for the return?"))),
                 (2.6 * HOUR, rerun(7)),
                 (2.4 * HOUR, input(said("Can you send the invoice to my company?"))),
                 (2.2 * HOUR, Act::Edit(polish)),

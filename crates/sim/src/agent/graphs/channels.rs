@@ -17,7 +17,7 @@ impl Graph {
             Graph::Firehose => &["messages", "n", "size", "tokens", "per_ms", "hold", "hold_after", "done"],
             Graph::Two => &["answers", "left", "right"],
             Graph::Clarify => &["messages", "orders", "order"],
-            Graph::Schema => &["question", "review"],
+            Graph::Schema => &["log", "question", "review"],
             Graph::Release => &["log", "seconds", "version"],
             Graph::Counter => &["log", "n", "pace_ms"],
             Graph::Failing => &["log", "n"],
