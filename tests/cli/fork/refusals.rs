@@ -140,6 +140,12 @@ async fn no_run_is_started_unless_the_edit_is_known_to_be_done() {
         // The thread is as it was, so the server did nothing.
         ((500, json!({"detail": "oops"})), 5, "The server refused. Nothing was changed."),
         ((200, json!({})), 1, "names no checkpoint, so no run was started"),
+        // The edit led to the end of the graph.
+        (
+            (200, json!({"checkpoint_id": "end"})),
+            1,
+            "(new checkpoint end), but no node is next there, so no run was started",
+        ),
     ] {
         let server = serve(Ways { edit, ..Ways::default() }).await;
         let done = runtail(&server, &EDIT).expect(code);

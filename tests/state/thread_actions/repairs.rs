@@ -99,7 +99,7 @@ fn a_run_of_another_assistant_is_shown_and_can_be_repaired() {
 }
 
 #[test]
-fn read_only_profiles_and_recordings_are_not_repaired() {
+fn read_only_profiles_are_not_repaired() {
     for records in [stuck(), waiting("question"), records("idle", "finished-state", runs_of(&["b", "a"]))] {
         for key in ["<Enter>", "U", "B", "x"] {
             let mut dash = page((140, 40), &records);
