@@ -74,7 +74,7 @@ fn branches_of_a_javascript_thread_are_drawn() {
     let drawn = drawn(&tree(&capture("js-fork-history.json")));
     assert_eq!(drawn.lines().next(), Some("● 4* edit: state edited · end"));
     // Its forks with `goto` have two checkpoints.
-    assert!(drawn.contains("│ ● 3 input:") && drawn.contains("│ ● 2 fork: run again"), "{drawn}");
+    assert!(drawn.contains("│ ● 3 input:\n") && drawn.contains("│ ● 2 fork: run again"), "{drawn}");
     assert!(drawn.contains("├─┴─┴─╯\n● 1* a: log [\"a\"]\n"), "{drawn}");
 }
 

@@ -225,7 +225,9 @@ impl CheckpointTree {
         let entry = &self.entries[at];
         match &*entry.source {
             "input" => {
-                let said = entry.tasks.iter().find_map(|task| task.text.as_deref());
+                // Only this task wrote the input; a fork with `goto` on JavaScript has the tasks of nodes here.
+                let start = entry.tasks.iter().find(|task| task.node == "__start__");
+                let said = start.and_then(|task| task.text.as_deref());
                 said.map(|text| format!("\"{text}\"")).unwrap_or_default()
             }
             "update" => "state edited".into(),

@@ -70,7 +70,7 @@ pub(super) fn first_text(result: &str) -> Option<String> {
 fn string_in(value: &Value, depth: usize) -> Option<&str> {
     match value {
         _ if depth > MAX_DEPTH => None,
-        Value::String(text) => Some(text).map(String::as_str).filter(|text| !text.trim().is_empty()),
+        Value::String(text) => Some(text.as_str()).filter(|text| !text.trim().is_empty()),
         Value::Array(items) => items.iter().find_map(|item| string_in(item, depth + 1)),
         // A block of content has its type first.
         Value::Object(fields) => match fields.get("text") {

@@ -3,7 +3,7 @@
 use super::{History, Purpose};
 use crate::session::checkpoints::{CheckpointPage, CheckpointState, HistoryRequest};
 use runtail_api::ApiError;
-use runtail_core::model::Checkpoint;
+use runtail_core::model::{Checkpoint, Parent};
 use runtail_core::text;
 use runtail_stream::Seq;
 use std::collections::HashSet;
@@ -264,8 +264,10 @@ impl History {
         let Some(head) = entries.first().filter(|_| self.loading.is_complete) else { return false };
         let is_of_run = |entry: &&Arc<Checkpoint>| entry.run_id == head.run_id;
         let before = match self.tree.parent(0) {
-            runtail_core::model::Parent::At(parent) => entries[parent].step,
-            _ => Some(-1),
+            Parent::At(parent) => entries[parent].step,
+            Parent::None => Some(-1),
+            // Something was before it, which the server no longer has.
+            Parent::NotLoaded => None,
         };
         let skipped = head.step.zip(before).is_some_and(|(step, before)| step > before + 1);
         head.run_id.is_some() && head.source == "loop" && skipped && entries.iter().filter(is_of_run).count() == 1
