@@ -5,6 +5,7 @@ mod changes;
 mod contract;
 mod dashboard;
 mod deployments;
+mod inbox;
 mod profiles_live;
 mod recordings;
 mod statuses;

@@ -71,7 +71,7 @@ impl Layout {
             && self.rows.h >= 2
             && end(self.rows) <= self.detail.y
             && end(self.lines) <= end(self.detail)
-            && end(self.detail) <= h - 1
+            && end(self.detail) < h
     }
 }
 
