@@ -25,6 +25,10 @@ use url::Url;
 const MAX_SERVERS: usize = 8;
 /// Maximum number of deployments per profile; each costs up to four requests.
 const MAX_DEPLOYMENTS: usize = 1000;
+/// Minimum width of a terminal that shows all columns.
+const WIDE: usize = 130;
+/// Position of the column that narrower terminals don't show.
+const CAUSE: usize = 5;
 /// Maximum width of what a thread needs, in a table.
 const MAX_NEEDS: usize = 100;
 
@@ -160,7 +164,7 @@ fn columns() -> Vec<Column> {
         word if word.contains("FAILED") => color::of_revision(word),
         word => color::of_thread(word),
     };
-    vec![
+    let mut columns = vec![
         column("AGE", |row| cell(&row["age"])),
         status_column("STATE", state, |row| cell(&row["state"])),
         column("DEPLOYMENT", |row| title(&cell(&row["profile"]), &cell(&row["deployment"]))),
@@ -172,7 +176,12 @@ fn columns() -> Vec<Column> {
         column("GRAPH", |row| cell(&row["graph"])),
         column("CAUSE", |row| cell(&row["cause"])),
         column("NEEDS", |row| text::fit(&text::clean(&cell(&row["needs"])), MAX_NEEDS).into_owned()),
-    ]
+    ];
+    // The state says nearly the same, and what a thread needs is worth more.
+    if width().is_some_and(|width| width < WIDE) {
+        columns.remove(CAUSE);
+    }
+    columns
 }
 
 /// Returns the options that a suggested command begins with; empty, or starting with a space.

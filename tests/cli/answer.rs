@@ -428,6 +428,12 @@ async fn every_dialect_of_the_simulator_is_answered() {
             let thread = sim.asked(graph, input).await;
             let done = runtail(&sim.url, &[&["answer", &thread, "--wait"], given.as_slice()].concat());
             let done = done.expect(0);
+            assert_eq!(
+                done.stderr.contains("doesn't refuse a second answer"),
+                dialect == Dialect::Aegra,
+                "{}",
+                done.stderr
+            );
             let row = done.json();
             assert_eq!(row["outcome"], "success", "{dialect:?} {graph} {given:?}: {row}\n{}", done.stderr);
             let state = sim.get(&format!("/threads/{thread}/state")).await.to_string();

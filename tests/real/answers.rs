@@ -237,7 +237,7 @@ fn several_questions_are_answered_one_by_one() {
 
 #[test]
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real answers -- --ignored"]
-fn of_two_answers_at_once_one_is_sent_or_refused() {
+fn of_two_answers_at_once_the_graph_receives_one() {
     for url in all_urls() {
         let asked = Asked::payloads(&url, &[json!("Which?")]);
         let send = |text: &'static str| {
@@ -247,10 +247,17 @@ fn of_two_answers_at_once_one_is_sent_or_refused() {
         let both = [send("one"), send("two")].map(|thread| thread.join().expect("an end"));
         let mut codes = both.each_ref().map(|done| done.code);
         codes.sort();
-        assert_eq!(codes, [Some(0), Some(1)], "{url}: {both:?}");
         let received = asked.received();
         assert!(received == [json!("one")] || received == [json!("two")], "{url}: {received:?}");
-        assert_eq!(asked.runs().len(), 2, "{url}: the second answer started no run");
+        let is_aegra = std::env::var("RUNTAIL_AEGRA_URL").is_ok_and(|other| other.trim_end_matches('/') == url);
+        let warns =
+            |done: &Done| done.stderr.contains("doesn't refuse a second answer that is sent at the same moment");
+        assert!(both.iter().filter(|done| done.code == Some(0)).all(|done| warns(done) == is_aegra), "{url}: {both:?}");
+        // Aegra ignores `multitask_strategy`, and both runs use one of the answers.
+        if !is_aegra {
+            assert_eq!(codes, [Some(0), Some(1)], "{url}: {both:?}");
+            assert_eq!(asked.runs().len(), 2, "{url}: the second answer started no run");
+        }
     }
 }
 

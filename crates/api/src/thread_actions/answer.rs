@@ -60,6 +60,7 @@ impl AgentServer {
             n => notes.push(Note::fact(format!("{n} other questions stay open."))),
         }
         notes.extend(self.doubts(&asked[0], &made).await?);
+        notes.extend(self.race_note(&loaded).await?);
         notes.extend(omitted_note(&omitted));
         let body = body.answering(&made);
         let start = RunStart { thread: thread.into(), body, guard: StartGuard::Questions(asked) };
@@ -90,6 +91,18 @@ impl AgentServer {
                 "No open question has this id; whether it is no longer open or never existed is unknown. Open questions:{open}"
             ),
         }
+    }
+
+    /// Returns a warning for a server that ignores `multitask_strategy`, so that it runs two answers at once (seen on Aegra 0.6.0).
+    pub(super) async fn race_note(&self, loaded: &LoadedThread) -> Result<Option<Note>, PlanError> {
+        // Only Aegra's threads have no field for questions; other servers need no further request.
+        let may_be_aegra = loaded.thread.as_ref().is_some_and(|facts| !facts.lists_questions);
+        if !may_be_aegra || self.info().await?.kind != ServerKind::Aegra {
+            return Ok(None);
+        }
+        Ok(Some(Note::warning(
+            "Aegra doesn't refuse a second answer that is sent at the same moment: both runs start, and both run the next nodes.",
+        )))
     }
 
     /// Returns notes about what can't be checked in a valid answer.

@@ -56,6 +56,7 @@ impl AgentServer {
             notes.extend(decisions.iter().map(|decided| Note::fact(sentence(decided))));
         }
         notes.extend(self.doubts(&questions[0], &made).await?);
+        notes.extend(self.race_note(&loaded).await?);
         notes.extend(omitted_note(&omitted));
         let start =
             RunStart { thread: thread.into(), body: body.answering(&made), guard: StartGuard::Questions(questions) };

@@ -122,7 +122,8 @@ impl InboxThread {
 
     /// Returns the command that answers the thread, continues it, or shows it. `options` select its server: ` -p p -d bot`.
     ///
-    /// A cancelled run is not continued, because a person stopped it.
+    /// A breakpoint may stand before something that a person has to release, so the command that continues has a placeholder too. A
+    /// cancelled run is not continued, because a person stopped it.
     fn command(&self, options: &str) -> String {
         let (words, end) = argument(&self.thread_id);
         match (self.cause, self.questions.first(), self.assistant_id.as_ref().or(self.graph.as_ref())) {
@@ -130,7 +131,7 @@ impl InboxThread {
             (Some(InboxCause::Breakpoint | InboxCause::Edited), _, Some(assistant)) => {
                 let (assistant, last) = argument(assistant);
                 let thread = shell_option(" --thread", &self.thread_id);
-                format!("runtail{options} run{assistant}{thread} --input null{last}")
+                format!("runtail{options} run{assistant}{thread} --input <null>{last}")
             }
             (Some(InboxCause::Stuck), ..) => format!("runtail{options} runs list{words}{end}"),
             _ => format!("runtail{options} threads get{words}{end}"),

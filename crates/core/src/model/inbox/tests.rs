@@ -115,7 +115,7 @@ fn commands_fit_the_question_and_the_cause() {
     thread.questions.clear();
     thread.assistant_id = Some("it's mine".into());
     thread.cause = Some(InboxCause::Breakpoint);
-    let expected = format!(r"runtail -p p -d bot run 'it'\''s mine' --thread {THREAD} --input null");
+    let expected = format!(r"runtail -p p -d bot run 'it'\''s mine' --thread {THREAD} --input <null>");
     assert_eq!(command(&thread), expected);
     // What a person cancelled is not started again by a copied command.
     for cause in [Some(InboxCause::Cancelled), Some(InboxCause::Error), None] {
@@ -125,7 +125,7 @@ fn commands_fit_the_question_and_the_cause() {
 }
 
 #[test]
-fn a_shell_rejects_every_command_that_answers() {
+fn a_shell_rejects_every_command_that_answers_or_continues() {
     let reject = |command: &str| {
         let script = format!("runtail() {{ echo sent \"$@\"; }}\n{command}\necho next");
         let output = std::process::Command::new("sh").arg("-c").arg(script).output().unwrap();
@@ -146,6 +146,10 @@ fn a_shell_rejects_every_command_that_answers() {
     ] {
         reject(&asking(value, schema).command(" -p p -d bot"));
     }
+    for cause in [InboxCause::Breakpoint, InboxCause::Edited] {
+        let thread = InboxThread { cause: Some(cause), assistant_id: Some("a".into()), ..asking(json!("x"), None) };
+        reject(&thread.command(" -p p -d bot"));
+    }
 }
 
 #[test]
@@ -158,7 +162,7 @@ fn names_that_look_like_options_are_not_taken_for_options() {
     assert_eq!(thread.command(" -d bot"), "runtail -d bot threads get -- '-t'");
     thread.cause = Some(InboxCause::Breakpoint);
     thread.graph = Some("-g".into());
-    assert_eq!(thread.command(""), "runtail run --thread='-t' --input null -- '-g'");
+    assert_eq!(thread.command(""), "runtail run --thread='-t' --input <null> -- '-g'");
     let row = InboxRow::revision(
         "p",
         None,
