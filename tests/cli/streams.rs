@@ -455,7 +455,7 @@ async fn recordings_are_replayed_and_verified() {
     for file in [&plain, &zipped] {
         let ended = runtail(folder.path(), &["verify", file]).await;
         let what = if file.ends_with(".gz") { "seal of the unpacked lines" } else { "seal" };
-        let checked = "every line matches its hash, no seal given to compare";
+        let checked = "every line matches its hash; no seal given to compare";
         let expected = format!("{file}: sound; 4 events, 0 gaps, success; {checked}; {what} ");
         assert!(
             ended.code == 0 && ended.out.starts_with(&expected) && ended.err.is_empty(),

@@ -286,14 +286,8 @@ fn answer_key_without_a_question_suggests_other_actions() {
             records("error", "poisoned", json!([run("r1", "error")])),
             "The graph rejected the answer. Press R to ask again.",
         ),
-        (
-            records("busy", "finished-state", json!([run("r1", "running")])),
-            "A run is active. Press x to cancel it.",
-        ),
-        (
-            records("busy", "finished-state", done()),
-            "The thread is stuck. Press e to explain.",
-        ),
+        (records("busy", "finished-state", json!([run("r1", "running")])), "A run is active. Press x to cancel it."),
+        (records("busy", "finished-state", done()), "The thread is stuck. Press e to explain."),
     ] {
         let mut dash = page((140, 40), &records);
         assert!(dash.keys("a").is_empty());
