@@ -119,15 +119,17 @@ fn damaged_recordings_show_intact_records_and_report_damage() {
     let cut = [&lines[..6].concat()[..], &lines[6][..20]].concat();
     let broken = [&lines[..4].concat()[..], b"nonsense\n", &lines[4..].concat()[..]].concat();
     for (name, bytes, message) in [
-        ("cut.jsonl", cut, "ends in the middle of a line"),
-        ("open.jsonl", lines[..6].concat(), "has no end"),
+        ("cut.jsonl", cut, "cut off in the middle of a line"),
+        ("open.jsonl", lines[..6].concat(), "has no end record"),
         ("broken.jsonl", broken, "possible gaps"),
-        ("noise.jsonl", b"\x00\xff\x1b[31mnoise\n".repeat(5), "has no end"),
-        ("empty.jsonl", Vec::new(), "has no end"),
+        ("noise.jsonl", b"\x00\xff\x1b[31mnoise\n".repeat(5), "the file contains no records"),
+        ("empty.jsonl", Vec::new(), "the file contains no records"),
     ] {
         let file = write_file(folder.path(), name, &bytes);
         let term = Term::spawn(&["--replay", file.to_str().unwrap()], 120, 30);
-        term.wait_for("ended: ");
+        term.wait_until("the end", |term| {
+            ["recording ended", "recording truncated", "not a recording"].iter().any(|end| term.screen().contains(end))
+        });
         match name {
             "broken.jsonl" => {
                 term.keys("8");
@@ -137,7 +139,9 @@ fn damaged_recordings_show_intact_records_and_report_damage() {
         }
         // Without events the keys have no effect.
         term.keys(", <R G");
-        term.wait_for("ended: ");
+        term.wait_until("the end", |term| {
+            ["recording ended", "recording truncated", "not a recording"].iter().any(|end| term.screen().contains(end))
+        });
         if name == "cut.jsonl" {
             term.keys("7");
             term.wait_for("n4.");

@@ -194,7 +194,7 @@ fn state(role: StatusRole, word: &str) -> Line {
 /// Returns the word of a status, shortened for its column.
 pub(super) fn list_word(status: &ThreadStatus) -> &'static str {
     match status {
-        ThreadStatus::BusyWithoutRun { .. } => "stuck: no run",
+        ThreadStatus::BusyWithoutRun { .. } => "busy, no run",
         status => status.word(),
     }
 }
