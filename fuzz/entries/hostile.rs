@@ -249,7 +249,7 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
             let thread = InboxThread {
                 thread_id: text.into(),
                 graph: Some(text.into()),
-                cause: Some(if seq % 2 == 0 { InboxCause::Question } else { InboxCause::Error }),
+                cause: Some(if seq.is_multiple_of(2) { InboxCause::Question } else { InboxCause::Error }),
                 since: Some(at),
                 questions: vec![question],
                 detail: text.into(),

@@ -15,7 +15,6 @@ const TOTAL_LOGS: u64 = 2;
 impl App {
     /// Applies an event of a subscription.
     pub(super) fn on_event(&mut self, key: SubscriptionId, event: SubscriptionEvent) -> Vec<Effect> {
-        let at = self.session.now;
         let listed = match (&key, &event) {
             (SubscriptionId::Newest(profile), SubscriptionEvent::Newest { deployment, .. }) => {
                 Some(format!("{profile}/{deployment}"))
@@ -24,6 +23,16 @@ impl App {
         };
         let newest = listed.as_deref().and_then(|row| row.split_once('/')).map(|(_, deployment)| deployment);
         let (of_list, is_watched) = (key.clone(), self.is_watched(&key, newest));
+        let mut effects = self.apply_event(key, event);
+        effects.extend(match listed {
+            Some(row) => self.inbox_after_newest(&row, is_watched),
+            None => self.inbox_after_list(&of_list, is_watched),
+        });
+        effects
+    }
+
+    fn apply_event(&mut self, key: SubscriptionId, event: SubscriptionEvent) -> Vec<Effect> {
+        let at = self.session.now;
         let mut effects = Vec::new();
         let requests = match (key, event) {
             (SubscriptionId::Inbox(_), SubscriptionEvent::Inbox { server, began, result }) => {
@@ -94,10 +103,6 @@ impl App {
             _ => Requests::none(),
         };
         effects.extend(self.apply(requests));
-        effects.extend(match listed {
-            Some(row) => self.inbox_after_newest(&row, is_watched),
-            None => self.inbox_after_list(&of_list, is_watched),
-        });
         effects
     }
 
