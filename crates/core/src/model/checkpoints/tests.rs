@@ -167,15 +167,15 @@ fn thousands_of_checkpoints_are_laid_out_without_quadratic_work() {
 
 /// Recovers the parent of each entry from the drawing alone.
 fn recovered(rows: &[GraphRow]) -> Vec<Parent> {
-    let cell = |row: usize, lane: usize| rows[row].cells.get(lane).copied().unwrap_or(GraphCell::Blank);
+    let cell = |row: &GraphRow, lane: usize| row.cells.get(lane).copied().unwrap_or(GraphCell::Blank);
     let mut parents = Vec::new();
     for (at, row) in rows.iter().enumerate().filter(|(_, row)| row.entry.is_some()) {
         let mut lane = row.cells.iter().position(|cell| *cell == GraphCell::Node).unwrap();
         let mut parent = None;
-        for below in at + 1..rows.len() {
+        for below in &rows[at + 1..] {
             match cell(below, lane) {
                 GraphCell::Blank | GraphCell::Across => parent = Some(Parent::None),
-                GraphCell::Node => parent = rows[below].entry.map(Parent::At),
+                GraphCell::Node => parent = below.entry.map(Parent::At),
                 GraphCell::End | GraphCell::Merge => {
                     lane = (0..lane).rev().find(|left| cell(below, *left) == GraphCell::Fork).unwrap();
                 }

@@ -111,7 +111,7 @@ impl StateDifference {
         self.top = self.top.saturating_add_signed(by).min(last);
     }
 
-    pub fn to_start(&mut self) {
+    pub fn reset_scroll(&mut self) {
         self.top = 0;
     }
 

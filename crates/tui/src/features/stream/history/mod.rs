@@ -104,6 +104,10 @@ impl History {
         self.tree.len()
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.tree.is_empty()
+    }
+
     /// Returns the memory of the loaded states, in bytes.
     pub fn bytes(&self) -> usize {
         self.states.loaded.iter().map(|(_, state)| state.text().len()).sum::<usize>() + self.len() * 512
@@ -166,7 +170,7 @@ impl History {
     fn set_cursor(&mut self, entry: usize) {
         // At the newest one the cursor stays with the head.
         self.cursor = self.tree.entries().get(entry).filter(|_| entry > 0).map(|entry| entry.id.clone());
-        self.difference.to_start();
+        self.difference.reset_scroll();
         self.scroll_to_cursor();
     }
 
