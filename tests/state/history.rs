@@ -1,13 +1,15 @@
 //! The History view: paging, the cursor, the difference, and its actions, with the histories of real servers.
 
 use ratatui::style::{Color, Modifier};
-use runtail_api::{ForkChange, Kind, StateEdit, ThreadIntent};
+use runtail_api::{Acted, ForkChange, Kind, StateEdit, ThreadIntent, WriteKind, Written};
 use runtail_core::model::Checkpoint;
 use runtail_stream::SnapshotPart;
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::{Overlay, subscriptions};
 use runtail_tui::session::checkpoints::{CheckpointPage, CheckpointState, HistoryRequest};
-use runtail_tui::session::msg::{Effect, Msg, SubscriptionEvent, SubscriptionId, SubscriptionKind};
+use runtail_tui::session::msg::{
+    Effect, EffectResult, Msg, SubscriptionEvent, SubscriptionId, SubscriptionKind, ThreadRef,
+};
 use serde_json::{Value, json};
 
 /// Returns a captured history, newest first.
@@ -245,7 +247,9 @@ fn keys_open_previews_and_send_nothing() {
         assert_eq!(dash.keys("<F5>"), [], "nothing is changed yet");
         dash.feed(Msg::Edited(Ok(text)));
         let effects = dash.keys("<F5>");
-        let [Effect::PlanAction(_, _, intent)] = effects.as_slice() else { panic!("{effects:?}\n{}", dash.screen()) };
+        let [Effect::PlanAction(number, server, intent)] = effects.as_slice() else {
+            panic!("{effects:?}\n{}", dash.screen())
+        };
         let values = json!({"log": ["in", "a", "other", "b", "c", "c"]});
         let edit = |checkpoint| StateEdit { checkpoint, values, as_node: None };
         let wanted = match is_head {
@@ -257,7 +261,15 @@ fn keys_open_previews_and_send_nothing() {
             },
         };
         assert_eq!(**intent, wanted);
-        dash.keys("<Esc><Esc>");
+        if is_head {
+            // The editor closes when its edit was applied.
+            let thread = ThreadRef { server: server.clone(), id: thread.clone() };
+            let written = Written { kind: WriteKind::Edit, checkpoint: None, status: None };
+            dash.done(EffectResult::Acted(*number, thread, Ok(Acted::Written(written))));
+            assert!(dash.app.overlays.is_empty(), "{}", dash.screen());
+        } else {
+            dash.keys("<Esc><Esc>");
+        }
     }
     // Enter opens the state as the server has it.
     dash.keys("<Enter>");

@@ -6,6 +6,7 @@ use crate::features::changes::confirm::Proposal;
 use crate::features::stream::viewer::{Cancelling, Viewer};
 use crate::features::thread::actions::answer_by_status;
 use crate::session::msg::{Effect, StreamTarget, ThreadRef};
+use crate::session::subject::Subject;
 use runtail_api::{
     Acted, ApiError, CancelAction, CancelState, CancelTarget, Kind, LoadedThread, RunStart, StartError, StartFailure,
     StartGuard, Started, ThreadIntent, WriteKind, Written,
@@ -61,7 +62,10 @@ impl App {
         match result {
             Ok(Acted::Cancelling(targets)) => self.on_cancel_sent(number, thread, targets),
             Ok(Acted::Started(started)) => self.on_started(number, thread, &started),
-            Ok(Acted::Forked { started, .. }) => self.on_started(number, thread, &started),
+            Ok(Acted::Forked { started, .. }) => {
+                self.close_state_editor(&thread);
+                self.on_started(number, thread, &started)
+            }
             Ok(Acted::Written(written)) => self.on_written(number, &thread, &written),
             Ok(Acted::Deleted) => self.on_thread_deleted(number, &thread),
             Err(failed) => self.on_act_failed(number, thread, failed),
@@ -182,8 +186,18 @@ impl App {
         Vec::new()
     }
 
+    /// Closes the editor of a thread's state, because its edit was applied.
+    fn close_state_editor(&mut self, thread: &ThreadRef) {
+        let is_of_thread = |overlay: &Overlay| match overlay {
+            Overlay::Edit(editor) => matches!(&editor.subject, Subject::State { thread: of, .. } if of == thread),
+            _ => false,
+        };
+        self.overlays.retain(|overlay| !is_of_thread(overlay));
+    }
+
     fn on_written(&mut self, number: u64, thread: &ThreadRef, written: &Written) -> Vec<Effect> {
         self.close_confirm(number);
+        self.close_state_editor(thread);
         self.refresh_thread(thread);
         let (is_error, message) = written_message(written, &self.session.key("stream.new_run"));
         self.notify(is_error, message);

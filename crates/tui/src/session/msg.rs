@@ -17,25 +17,25 @@ pub enum Msg {
     Resize(u16, u16),
     /// The wheel was turned, in lines, over a cell.
     Wheel {
-        /** Lines, down is positive. */
+        /// Lines, down is positive.
         lines: i8,
-        /** Column. */
+        /// Column.
         x: u16,
-        /** Row. */
+        /// Row.
         y: u16,
     },
     /// The left button was pressed on a cell.
     Click {
-        /** Column. */
+        /// Column.
         x: u16,
-        /** Row. */
+        /// Row.
         y: u16,
     },
     /// The pointer moved while the left button was held.
     Drag {
-        /** Column. */
+        /// Column.
         x: u16,
-        /** Row. */
+        /// Row.
         y: u16,
     },
     /// A clock tick: something on the screen shows another number of seconds.
@@ -44,20 +44,20 @@ pub enum Msg {
     Focus(bool),
     /// A subscription's event; dropped if its epoch is outdated.
     Subscription {
-        /** The subscription. */
+        /// The subscription.
         key: SubscriptionId,
-        /** The epoch in which it was started. */
+        /// The epoch in which it was started.
         epoch: Epoch,
-        /** The event. */
+        /// The event.
         event: SubscriptionEvent,
     },
     /// The result of editing a text in the user's editor.
     Edited(Result<String, String>),
     /// The result of an effect; dropped if its profile now points to another server.
     Effect {
-        /** Number of the configuration that was used when the effect began. */
+        /// Number of the configuration that was used when the effect began.
         epoch: Epoch,
-        /** The result. */
+        /// The result.
         result: EffectResult,
     },
     /// A background task panicked. The dashboard continues.

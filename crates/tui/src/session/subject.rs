@@ -12,14 +12,14 @@ pub enum Subject {
     /// Changes to a deployment.
     UpdateDeployment {
         profile: Arc<str>,
-        /** The deployment's id. */
+        /// The deployment's id.
         id: Arc<str>,
         name: Arc<str>,
     },
     /// An authentication with a provider.
     Authenticate {
         profile: Arc<str>,
-        /** The provider's slug. */
+        /// The provider's slug.
         provider: Arc<str>,
     },
     /// A profile by its name, or a new one.
@@ -27,21 +27,21 @@ pub enum Subject {
     /// A change of another resource than a deployment.
     Service {
         profile: Arc<str>,
-        /** The change. */
+        /// The change.
         what: Service,
-        /** The display name of the resource. */
+        /// The display name of the resource.
         name: Arc<str>,
     },
     /// The state of a thread at a checkpoint.
     State {
         thread: ThreadRef,
-        /** The checkpoint's id. */
+        /// The checkpoint's id.
         checkpoint: Arc<str>,
-        /** Whether it is the newest one. An edit of another one begins a branch. */
+        /// Whether it is the newest one. An edit of another one begins a branch.
         is_head: bool,
-        /** The values as received. */
+        /// The values as received.
         original: Arc<str>,
-        /** The display name of the checkpoint. */
+        /// The display name of the checkpoint.
         name: Arc<str>,
     },
 }

@@ -19,19 +19,19 @@ pub enum SubscriptionEvent {
     Page(Vec<Deployment>),
     /// The deployments of a profile.
     Deployments {
-        /** The deployments that could be read. */
+        /// The deployments that could be read.
         result: Result<Listing<Deployment>, ApiError>,
-        /** Whether reading failed before the end of the list. */
+        /// Whether reading failed before the end of the list.
         is_truncated: bool,
-        /** How far the server's clock is ahead of ours. */
+        /// How far the server's clock is ahead of ours.
         skew: SignedDuration,
-        /** When they are polled next. */
+        /// When they are polled next.
         next: NextPoll,
     },
     /// The newest revision of a deployment in the list.
     Newest {
         deployment: Arc<str>,
-        /** Its newest revision. */
+        /// Its newest revision.
         revision: Result<Revision, ApiError>,
     },
     /// The revisions of a deployment.
@@ -42,18 +42,18 @@ pub enum SubscriptionEvent {
     Deleting(Result<Deployment, ApiError>, NextPoll),
     /// New lines of a log.
     Lines {
-        /** The new lines, oldest first. */
+        /// The new lines, oldest first.
         lines: Result<Vec<LogLine>, ApiError>,
-        /** Whether the server may have lines that could not be read. */
+        /// Whether the server may have lines that could not be read.
         incomplete: bool,
     },
     /// Threads of an agent server, newest first.
     Threads(Result<Vec<Thread>, ApiError>),
     /// The status of a listed thread.
     ThreadStatus {
-        /** The thread, and its facts in the list when the status was requested. */
+        /// The thread, and its facts in the list when the status was requested.
         of: WantedStatus,
-        /** Its status, from all its records. */
+        /// Its status, from all its records.
         status: Result<ThreadStatus, ApiError>,
     },
     /// Runs of a thread, newest first.
