@@ -297,6 +297,35 @@ async fn a_waiting_thread_is_ended_and_asked_again() {
     }
 }
 
+/// A JavaScript server begins each run at the checkpoint of the last fork if the run names none, so a rejection would be carried
+/// out as the earlier approval.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_is_answered_in_two_ways() {
+    for dialect in [Dialect::Python, Dialect::JavaScript] {
+        let world = World::start(dialect, 1000.0).await;
+        let thread = world.ran("approval", json!({"amount": 5, "to": "Ana"})).await;
+        let asking = id(&world.get(&format!("/threads/{thread}/state")).await);
+        world.runtail(&["answer", &thread, "--approve", "--wait"]).expect(0);
+        let decision = async || world.get(&format!("/threads/{thread}/state")).await["values"]["decision"].clone();
+        assert_eq!(decision().await, true, "{dialect:?}");
+        world.runtail(&["fork", &thread, "--checkpoint", &asking, "--wait"]).expect(0);
+        let done = world.runtail(&["answer", &thread, "--reject", "--wait"]).expect(0);
+        assert_eq!(decision().await, false, "{dialect:?}: {}", done.stderr);
+        // The next answer too, and a run with an input of its own.
+        world.runtail(&["fork", &thread, "--checkpoint", &asking, "--wait"]).expect(0);
+        world.runtail(&["answer", &thread, "--approve", "--wait"]).expect(0);
+        assert_eq!(decision().await, true, "{dialect:?}");
+        let input = r#"{"amount": 7, "to": "Ana"}"#;
+        world.runtail(&["run", "approval", "--thread", &thread, "--input", input, "-o", "jsonl"]).expect(0);
+        let state = world.get(&format!("/threads/{thread}/state")).await;
+        assert_eq!(state["values"]["amount"], 7, "{dialect:?}");
+        let parents = world.history(&thread).await;
+        let input = parents.iter().find(|state| state["metadata"]["source"] == "input").expect("an input");
+        let parent = input["parent_checkpoint"]["checkpoint_id"].as_str().expect("a parent");
+        assert_ne!(parent, asking, "{dialect:?}: the run follows the newest state");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_open_question_is_named_by_a_fork() {
     let world = World::start(Dialect::Python, 1000.0).await;

@@ -2,13 +2,13 @@
 //! control plane (acting reference §3).
 
 use super::control_plane::ControlPlane;
-use super::{AgentServer, ApiError, Kind, ThreadQuery};
+use super::{AgentServer, ApiError, Kind, ServerKind, ThreadQuery};
 use futures::{StreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
 use runtail_core::config::Stuck;
 use runtail_core::model::{
-    Activity, FailedRevision, InboxThread, Phase, RunFacts, SilenceSource, StateFacts, ThreadFacts, ThreadRecords,
-    ThreadStatus, parse_time, stuck_signs,
+    Activity, FailedRevision, InboxThread, Phase, RunFacts, SilenceSource, StateFacts, StuckSign, ThreadFacts,
+    ThreadRecords, ThreadStatus, parse_time, stuck_signs,
 };
 use serde_json::Value;
 use std::collections::HashMap;
@@ -67,6 +67,21 @@ impl InboxMemory {
 struct Listed {
     id: String,
     facts: ThreadFacts,
+    /// Whether its server's rows may list questions that are closed.
+    is_unsure: bool,
+}
+
+impl Listed {
+    /// Returns whether its records are read, because its row doesn't show enough.
+    fn needs_read(&self) -> bool {
+        shows_no_cause(&self.facts) || self.may_be_stale()
+    }
+
+    /// Returns whether the row's questions may be answered already or closed. After a run that answered nothing, a row lists
+    /// answered questions beside the open ones again, so it lists several (acting reference §1.5).
+    fn may_be_stale(&self) -> bool {
+        self.facts.status == "interrupted" && (self.facts.questions.len() > 1 || self.is_unsure)
+    }
 }
 
 impl AgentServer {
@@ -93,6 +108,9 @@ impl AgentServer {
         listed.extend(failed.into_iter().filter(is_recent));
         listed.extend(busy.into_iter().filter(is_silent));
         memory.0.retain(|id, _| listed.iter().any(|listed| listed.id == *id));
+        // JavaScript's rows keep the questions of an edited thread (acting reference §1.5).
+        let is_javascript = self.info().await.is_ok_and(|info| info.kind == ServerKind::JavaScript);
+        listed.iter_mut().for_each(|listed| listed.is_unsure = is_javascript && !listed.facts.questions.is_empty());
         for status in ["interrupted", "error", "busy"] {
             let of_status = listed.extract_if(.., |listed| listed.facts.status == status).collect();
             self.read_for_inbox(of_status, (stuck, now), memory, &mut inbox).await;
@@ -127,7 +145,7 @@ impl AgentServer {
         }
         let listed = rows.iter().filter_map(|row| {
             let id = row["thread_id"].as_str().filter(|id| !id.is_empty())?.to_string();
-            Some(Listed { id, facts: ThreadFacts::read(&row.to_string()).ok()? })
+            Some(Listed { id, facts: ThreadFacts::read(&row.to_string()).ok()?, is_unsure: false })
         });
         // A server that ignores the filter lists all its threads.
         Some(listed.filter(|listed| listed.facts.status == status).collect())
@@ -143,9 +161,9 @@ impl AgentServer {
     ) {
         let (mut unclear, mut clear) = (Vec::new(), Vec::new());
         for listed in listed {
-            match memory.row(&listed).filter(|_| needs_read(&listed.facts)) {
+            match memory.row(&listed).filter(|_| listed.needs_read()) {
                 Some(row) => inbox.threads.extend(row),
-                None if needs_read(&listed.facts) => unclear.push(listed),
+                None if listed.needs_read() => unclear.push(listed),
                 None => clear.push(listed),
             }
         }
@@ -159,7 +177,7 @@ impl AgentServer {
         }
         if left.len() > unread {
             inbox.limits.push(format!(
-                "{} threads with several questions were not read; some of their questions may be answered already",
+                "{} threads with questions were not read; some of their questions may be answered already",
                 left.len() - unread
             ));
         }
@@ -196,7 +214,7 @@ impl AgentServer {
         stuck: &Stuck,
         now: Timestamp,
     ) -> Result<Option<InboxThread>, ApiError> {
-        let Listed { id, facts } = listed;
+        let Listed { id, facts, .. } = listed;
         if facts.status != "busy" {
             let status = self.status_for_inbox(listed).await?;
             return Ok(InboxThread::new(id, facts, &status));
@@ -205,17 +223,25 @@ impl AgentServer {
         let status = ThreadStatus::derive(ThreadRecords { thread: Some(facts), state: None, runs: Some(&runs) });
         let of_runs = runs.iter().filter(|run| run.is_active()).filter_map(|run| run.updated_at.max(run.created_at));
         let last = of_runs.chain(facts.updated_at).chain(facts.state_updated_at).max();
-        let activity = Activity {
-            status: &status,
-            runs: Some(&runs),
-            attempt: None,
-            last: last.map(|at| (at, SilenceSource::Records)),
+        let signs_at = |last: Option<Timestamp>| {
+            let last = last.map(|at| (at, SilenceSource::Records));
+            stuck_signs(Activity { status: &status, runs: Some(&runs), attempt: None, last }, stuck, now)
         };
-        let signs = stuck_signs(activity, stuck, now);
+        let mut signs = signs_at(last);
+        if matches!(signs.first(), Some(StuckSign::Silent { .. })) {
+            // A run writes checkpoints, which some servers don't show in the thread's record.
+            let state = match self.thread_state_raw(id, MAX_STATE).await {
+                Ok(state) => StateFacts::read(state.get()).ok(),
+                Err(error) if error.may_lack_call() || matches!(error.kind, Kind::TooLarge(_)) => None,
+                Err(error) => return Err(error),
+            };
+            signs = signs_at(state.and_then(|state| state.created_at).max(last));
+        }
         Ok(signs.first().map(|sign| InboxThread::stuck(id, facts, sign)))
     }
 
-    async fn status_for_inbox(&self, Listed { id, facts }: &Listed) -> Result<ThreadStatus, ApiError> {
+    async fn status_for_inbox(&self, listed: &Listed) -> Result<ThreadStatus, ApiError> {
+        let Listed { id, facts, .. } = listed;
         match facts.status.as_str() {
             "error" => {
                 // Lists of threads never contain errors.
@@ -229,7 +255,7 @@ impl AgentServer {
                     None => self.listed_status(id, &record).await,
                 }
             }
-            _ if may_be_stale(facts) => self.checked_questions(id, facts).await,
+            _ if listed.may_be_stale() => self.checked_questions(id, facts).await,
             _ => self.listed_status(id, facts).await,
         }
     }
@@ -253,17 +279,6 @@ impl AgentServer {
         let runs = self.runs_raw(id, RUNS, 0, MAX_RUNS).await?;
         Ok(runs.iter().filter_map(|run| RunFacts::read_all(&format!("[{run}]")).ok()).flatten().collect())
     }
-}
-
-/// Returns whether the questions of a row may be answered already. After a run that answered nothing, a row lists answered
-/// questions beside the open ones again, so it lists several (acting reference §1.5).
-fn may_be_stale(facts: &ThreadFacts) -> bool {
-    facts.status == "interrupted" && facts.questions.len() > 1
-}
-
-/// Returns whether a thread's records are read, because its row doesn't show enough.
-fn needs_read(facts: &ThreadFacts) -> bool {
-    shows_no_cause(facts) || may_be_stale(facts)
 }
 
 /// Returns whether the row of a list doesn't show why a thread waits, failed or is busy.

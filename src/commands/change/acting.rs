@@ -88,7 +88,8 @@ async fn send(
                     "warning: the server accepted the update, but the thread is still busy; a new run releases it",
                 );
             }
-            complain(&format!("done: {}", plan.preview.title));
+            let is_started = matches!(acted, Acted::Started(_) | Acted::Forked { .. });
+            complain(&format!("{}: {}", if is_started { "started" } else { "done" }, plan.preview.title));
             Ok(Some(ActionResult { plan, acted }))
         }
         Err(failed) => Err(not_done(failed, context, intent.thread())),

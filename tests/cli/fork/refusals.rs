@@ -109,7 +109,7 @@ const EDIT: [&str; 6] = ["fork", THREAD, "--checkpoint", "mid", "--update", r#"{
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_run_after_an_edit_names_the_new_checkpoint() {
     for (status, says) in
-        [(409, "the run was not started"), (422, "the run was not started"), (502, "the reply to the start")]
+        [(409, "the run was not started"), (422, "the run was not started"), (502, "the server failed (502)")]
     {
         let server = serve(Ways { run: (status, json!({"detail": "no"})), ..Ways::default() }).await;
         let done = runtail(&server, &EDIT).expect(1);

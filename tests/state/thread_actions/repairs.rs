@@ -129,3 +129,21 @@ fn both_requests_of_an_edit_are_shown_and_half_a_change_is_reported() {
     dash.done(EffectResult::Acted(number, thread(), Err(failed(StartFailure::AfterEdit, Kind::Conflict))));
     assert!(dash.screen().contains("Only the first of two requests was done."), "{}", dash.screen());
 }
+
+#[test]
+fn nothing_is_opened_while_an_action_has_no_result() {
+    let mut dash = page((140, 40), &stuck());
+    let (number, _) = planned(&on_card(&mut dash, "U")).expect("a plan");
+    dash.done(EffectResult::PlannedAction(number, Ok((preview("Release thread", Consent::Key), None))));
+    dash.screen();
+    assert!(sends(&dash.keys("<ctrl-s>")));
+    // Closing the dialog doesn't recall the request: the server may still receive it.
+    dash.keys("<Esc>");
+    for key in ["U", "x"] {
+        assert!(planned(&on_card(&mut dash, key)).is_none(), "{key}");
+        assert!(last_notice(&dash).contains("has no result yet"), "{key}: {}", last_notice(&dash));
+        dash.keys("<Esc>");
+    }
+    dash.done(EffectResult::Acted(number, thread(), Err(failed(StartFailure::Refused, Kind::Conflict))));
+    assert!(planned(&on_card(&mut dash, "U")).is_some());
+}

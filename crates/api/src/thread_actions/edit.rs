@@ -266,12 +266,47 @@ fn unchecked_keys(keys: &Keys, values: &Map<String, Value>) -> Result<Vec<Note>,
 
 /// Returns the written keys with their values until now.
 fn changes(base: &Base, values: &Map<String, Value>) -> Vec<Change> {
-    let change = |(key, after): (&String, &Value)| Change {
-        path: key.clone(),
-        before: base.value(key),
-        after: Some(after.clone()),
+    let change = |(key, after): (&String, &Value)| {
+        let before = base.value(key);
+        match before.as_ref().is_some_and(|before| before.to_string().len() > LONG) {
+            true => narrowed(key.clone(), before, after.clone()),
+            false => Change { path: key.clone(), before, after: Some(after.clone()) },
+        }
     };
     values.iter().map(change).collect()
+}
+
+/// Values with more bytes of JSON are cut where they are shown.
+const LONG: usize = 100;
+
+/// Returns the change of a value without its equal beginning, because long values are cut when they are shown.
+fn narrowed(path: String, before: Option<Value>, after: Value) -> Change {
+    match (before, after) {
+        (Some(Value::Array(mut old)), Value::Array(mut new)) if !old.is_empty() => {
+            let equal = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+            let (old, new) = (old.split_off(equal), new.split_off(equal));
+            match (old.as_slice(), new.as_slice()) {
+                ([one], [other]) => narrowed(format!("{path}[{equal}]"), Some(one.clone()), other.clone()),
+                _ => Change {
+                    path: format!("{path}[{equal}…]"),
+                    before: (!old.is_empty()).then(|| Value::Array(old.clone())),
+                    after: (!new.is_empty()).then(|| Value::Array(new.clone())),
+                },
+            }
+        }
+        (Some(Value::Object(old)), Value::Object(new)) => {
+            let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+            let different: Vec<String> =
+                keys.into_iter().filter(|key| old.get(*key) != new.get(*key)).cloned().collect();
+            match different.as_slice() {
+                [key] if new.contains_key(key) => {
+                    narrowed(format!("{path}.{key}"), old.get(key).cloned(), new[key].clone())
+                }
+                _ => Change { path, before: Some(Value::Object(old)), after: Some(Value::Object(new)) },
+            }
+        }
+        (before, after) => Change { path, before, after: Some(after) },
+    }
 }
 
 /// Refuses a thread on which a run is active.

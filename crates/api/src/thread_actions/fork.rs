@@ -218,7 +218,8 @@ fn called_again(base: &Base) -> Option<Note> {
     let calls = base.open_calls();
     match (calls.is_empty(), base.has_run()) {
         (false, true) => Some(Note::warning(format!(
-            "Calls that were made before are made again, if the graph makes them: {}. Their external effects happen twice.",
+            "Calls that the state asks for: {}. Those that were made after this checkpoint may be made again; their external \
+             effects happen twice.",
             calls.join(", ")
         ))),
         (false, false) => Some(Note::fact(format!("Calls that the state asks for: {}.", calls.join(", ")))),

@@ -1,7 +1,7 @@
 //! Reads a thread before an action.
 
 use crate::{AgentServer, ApiError, Kind, ServerKind, ThreadQuery};
-use runtail_core::model::{Question, Rerun, RunFacts, StateFacts, ThreadFacts, ThreadRecords, ThreadStatus};
+use runtail_core::model::{Question, Rerun, RunCreate, RunFacts, StateFacts, ThreadFacts, ThreadRecords, ThreadStatus};
 use serde_json::value::RawValue;
 
 /// Bytes of a thread's record: it repeats the values of the state, and is read without them where those are large.
@@ -54,7 +54,19 @@ impl LoadedThread {
 
     /// A run of an assistant with the options of the newest run, which it continues.
     pub fn next_run(&self, assistant_id: &str) -> Rerun {
-        Rerun::with_options_of(self.runs.as_deref().and_then(<[RunFacts]>::first), assistant_id)
+        let mut rerun = Rerun::with_options_of(self.runs.as_deref().and_then(<[RunFacts]>::first), assistant_id);
+        rerun.body = self.at_head(rerun.body);
+        rerun
+    }
+
+    /// Makes a run begin at the newest checkpoint where the server would begin it at an older one.
+    pub fn at_head(&self, mut body: RunCreate) -> RunCreate {
+        let is_pinned = self.thread.as_ref().is_some_and(|thread| thread.pinned_checkpoint.is_some());
+        let names_one = ["checkpoint_id", "checkpoint"].iter().any(|key| body.extra.contains_key(*key));
+        if let (true, false, Some(head)) = (is_pinned, names_one, self.checkpoint()) {
+            body.extra.insert("checkpoint_id".into(), head.into());
+        }
+        body
     }
 
     /// Its newest checkpoint.
@@ -141,6 +153,19 @@ impl AgentServer {
             }
             other => other.map(|raw| raw.get().to_string()),
         }
+    }
+
+    /// Makes a run on a thread begin at its newest checkpoint where the server would begin it at an older one. Changes nothing
+    /// where the records can't be read, or where runs are active: the newest checkpoint is then not the one that the run follows.
+    pub async fn begin_at_head(&self, thread: &str, body: RunCreate) -> RunCreate {
+        let Ok(record) = self.small_thread_record(thread).await else { return body };
+        let Ok(facts) = ThreadFacts::read(&record) else { return body };
+        if facts.pinned_checkpoint.is_none() || facts.status == "busy" {
+            return body;
+        }
+        let Ok(state) = self.thread_state_raw(thread, MAX_STATE).await else { return body };
+        let state = StateFacts::read(state.get()).ok();
+        LoadedThread { thread: Some(facts), state, runs: None }.at_head(body)
     }
 
     /// An error of our own about what was read of a thread; nothing was sent.

@@ -141,7 +141,14 @@ impl AgentServer {
             return Err(unfit("A run is active on this thread. Cancel it, or wait until it finishes."));
         }
         match status {
-            ThreadStatus::Failed { .. } if loaded.keeps_rejected_answer() => self.plan_ask_again(thread, &loaded),
+            ThreadStatus::Failed { .. } if loaded.keeps_rejected_answer() => {
+                if !self.takes_no_input().await? {
+                    return Err(unfit(
+                        "This server starts no run without an input, so it can't ask again: a new run starts the graph again.",
+                    ));
+                }
+                self.plan_ask_again(thread, &loaded)
+            }
             ThreadStatus::Failed { error, .. } if !loaded.next().is_empty() && self.takes_no_input().await? => {
                 self.plan_retry(thread, &loaded, &error, limit)
             }
@@ -269,7 +276,7 @@ impl AgentServer {
         choice: Option<Choice>,
     ) -> Result<ThreadPlan, PlanError> {
         let guard = StartGuard::Checkpoint(loaded.checkpoint().map(str::to_string));
-        let start = RunStart { thread: thread.into(), body, guard };
+        let start = RunStart { thread: thread.into(), body: loaded.at_head(body), guard };
         Ok(ThreadPlan { choice, ..self.plan_run(title, start, notes)? })
     }
 

@@ -88,6 +88,11 @@ impl AgentServer {
             None => match self.run_row(thread, run).await {
                 Ok(row) => RunFacts::read(&row.to_string()).unwrap_or_default(),
                 Err(error) if matches!(error.kind, Kind::NotFound | Kind::Invalid(_)) => {
+                    if self.info().await.is_ok_and(|info| info.kind == ServerKind::Other) {
+                        return Err(unfit(
+                            "This server offers no records of runs, so their inputs can't be run again.",
+                        ));
+                    }
                     return Err(unfit(format!("Thread {} has no run {name}.", short_id(thread))));
                 }
                 Err(error) => return Err(error.into()),

@@ -83,7 +83,10 @@ impl AgentServer {
     /// # Errors
     /// See [`StartFailure`].
     pub async fn start_on_thread(&self, start: &RunStart) -> Result<Started, StartError> {
-        if start.guard != StartGuard::None {
+        let mut body = start.body.clone();
+        if start.guard == StartGuard::None {
+            body = self.begin_at_head(&start.thread, body).await;
+        } else {
             let loaded = match self.load_thread(&start.thread).await {
                 Ok(loaded) => loaded,
                 Err(error) => return Err(StartError { failure: StartFailure::Unchecked, error }),
@@ -93,7 +96,7 @@ impl AgentServer {
                 return Err(StartError { failure, error });
             }
         }
-        let body = marked(start.body.clone());
+        let body = marked(body);
         let mark = mark_of(&body).unwrap_or_default();
         match self.create_run(&start.thread, &body).await {
             Ok(run) if !run.run_id.is_empty() => Ok(Started { run_id: run.run_id, was_found: false }),

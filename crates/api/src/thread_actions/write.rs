@@ -89,7 +89,13 @@ impl AgentServer {
         match self.start_on_thread(&start).await {
             Ok(started) => Ok((checkpoint, started)),
             Err(StartError { failure: StartFailure::Unknown, error }) => {
-                Err(after(error, &checkpoint, "the reply to the start of the run was lost"))
+                let what = match error.status() {
+                    Some(code) => {
+                        format!("the server failed ({code}) when the run was started, so it may not have started")
+                    }
+                    None => "the reply to the start of the run was lost".to_string(),
+                };
+                Err(after(error, &checkpoint, &what))
             }
             Err(StartError { error, .. }) => Err(after(error, &checkpoint, "the run was not started")),
         }

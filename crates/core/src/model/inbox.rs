@@ -267,6 +267,11 @@ impl InboxRow {
         }
     }
 
+    /// Returns whether its run is stuck.
+    pub fn is_stuck(&self) -> bool {
+        matches!(&self.item, InboxItem::Thread(thread) if thread.cause == Some(InboxCause::Stuck))
+    }
+
     /// Returns its state in one or two words: `waiting`, `failed`, or the status of a revision.
     pub fn state(&self) -> &str {
         match &self.item {

@@ -3,13 +3,15 @@
 //! The values of a thread may have 50 MB, and each entry of its history repeats them, so they are skipped and not built.
 //! Fields of another type than expected count as missing: one odd field must not hide the others.
 
-use super::{Thread, parse_time, python_repr};
+mod field;
+
+use super::{Thread, python_repr};
+use field::{Asked, Field, IgnoredText, object};
 use jiff::Timestamp;
 use serde::Deserialize;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// A thread's own record: the answer of `GET /threads/T`, or a row of a search.
@@ -35,6 +37,9 @@ pub struct ThreadFacts {
     pub owner: Option<String>,
     /// When its state last changed, where the server says so.
     pub state_updated_at: Option<Timestamp>,
+    /// The checkpoint at which the server begins every run that names none. JavaScript's server keeps that of the last fork, so
+    /// an answer would be given to an old question (seen on langgraph-api 1.5.1).
+    pub pinned_checkpoint: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -221,8 +226,16 @@ impl ThreadFacts {
             error: Field<'a>,
             #[serde(default, borrow)]
             interrupts: Field<'a>,
+            #[serde(default, borrow)]
+            config: Field<'a>,
+        }
+        #[derive(Deserialize, Default)]
+        struct Config {
+            #[serde(default)]
+            configurable: Checkpoint,
         }
         let row: Row<'_> = object(json)?;
+        let pinned = row.config.get::<Config>().and_then(|config| config.configurable.checkpoint_id.0);
         let metadata: BTreeMap<String, IgnoredText> = row.metadata.get().unwrap_or_default();
         let by_task: BTreeMap<String, Vec<Asked>> = row.interrupts.get().unwrap_or_default();
         let note = |key: &str| metadata.get(key).and_then(|text| text.0.clone()).filter(|text| !text.is_empty());
@@ -237,6 +250,7 @@ impl ThreadFacts {
             graph_id: note("graph_id"),
             owner: note("owner").or_else(|| note("user")),
             state_updated_at: row.state_updated_at.time(),
+            pinned_checkpoint: pinned.filter(|id| !id.is_empty()),
         })
     }
 }
@@ -467,110 +481,6 @@ impl RunFacts {
         // Ids are UUIDv7, so they order runs of one instant.
         runs.sort_by(|a, b| (b.created_at, &b.run_id).cmp(&(a.created_at, &a.run_id)));
         Ok(runs)
-    }
-}
-
-/// Reads an object. Serde takes a list for a struct too, whose fields would then all be missing.
-fn object<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, serde_json::Error> {
-    match json.trim_start().starts_with('{') {
-        true => serde_json::from_str(json),
-        false => Err(serde::de::Error::custom("not a JSON object")),
-    }
-}
-
-/// A field that is read when it is used; null is like missing.
-#[derive(Debug, Clone, Copy, Default)]
-struct Field<'a>(Option<&'a RawValue>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Field<'a> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = <&'de RawValue>::deserialize(deserializer)?;
-        Ok(Field(Some(raw).filter(|raw| raw.get() != "null")))
-    }
-}
-
-impl Field<'_> {
-    fn get<T: DeserializeOwned>(&self) -> Option<T> {
-        serde_json::from_str(self.0?.get()).ok()
-    }
-
-    fn text(&self) -> Option<String> {
-        let raw = self.0?.get();
-        serde_json::from_str::<Cow<'_, str>>(raw).ok().map(Cow::into_owned)
-    }
-
-    fn time(&self) -> Option<Timestamp> {
-        parse_time(&self.text()?)
-    }
-
-    /// A name, or a list of names: what breakpoints are given as.
-    fn names(&self) -> Vec<String> {
-        match self.text() {
-            Some(one) => vec![one],
-            None => self.get().unwrap_or_default(),
-        }
-    }
-
-    fn questions(&self) -> Vec<Question> {
-        self.get::<Vec<Asked>>().unwrap_or_default().into_iter().map(Question::from).collect()
-    }
-
-    /// `{error, message}` on threads, a text on tasks; JavaScript's tasks have a text with `{name, message}` in it.
-    fn error(&self) -> Option<ThreadError> {
-        #[derive(Deserialize)]
-        struct Both {
-            #[serde(default, alias = "name")]
-            error: IgnoredText,
-            #[serde(default)]
-            message: IgnoredText,
-        }
-        let text = self.text();
-        let raw = text.as_deref().unwrap_or(self.0?.get());
-        let both: Option<Both> = object(raw).ok();
-        match both.map(|both| (both.error.0, both.message.0)) {
-            Some((class, message)) if class.is_some() || message.is_some() => {
-                Some(ThreadError { class: class.unwrap_or_default(), message: message.unwrap_or_default() })
-            }
-            // Nothing that has a name here; shown as it is.
-            _ => Some(ThreadError { class: String::new(), message: raw.to_string() }),
-        }
-    }
-}
-
-/// A text, or nothing where there is something else.
-#[derive(Debug, Clone, Default)]
-struct IgnoredText(Option<String>);
-
-impl<'de> Deserialize<'de> for IgnoredText {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Any {
-            Text(String),
-            Other(IgnoredAny),
-        }
-        Ok(IgnoredText(match Any::deserialize(deserializer)? {
-            Any::Text(text) => Some(text),
-            Any::Other(_) => None,
-        }))
-    }
-}
-
-/// A question as servers write it.
-#[derive(Debug, Default, Deserialize)]
-struct Asked {
-    #[serde(default, alias = "interrupt_id")]
-    id: IgnoredText,
-    #[serde(default)]
-    value: Value,
-    #[serde(default)]
-    response_schema: Option<Value>,
-}
-
-impl From<Asked> for Question {
-    fn from(asked: Asked) -> Question {
-        let Asked { id, value, response_schema } = asked;
-        Question { id: id.0, value, response_schema: response_schema.filter(|schema| !schema.is_null()), node: None }
     }
 }
 

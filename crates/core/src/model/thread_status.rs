@@ -28,9 +28,9 @@ impl<'a> ThreadRecords<'a> {
     pub fn answerable(&self) -> Vec<Question> {
         match ThreadStatus::derive(*self) {
             ThreadStatus::Waiting { questions, .. } => questions,
-            ThreadStatus::Failed { .. } => {
+            ThreadStatus::Failed { error, .. } => {
                 let mut questions = self.questions();
-                questions.retain(|question| question.response_schema.is_some());
+                questions.retain(|question| question.response_schema.is_some() || was_not_stored(&error));
                 questions
             }
             _ => Vec::new(),
@@ -41,7 +41,10 @@ impl<'a> ThreadRecords<'a> {
     /// that asks gets a new question (acting reference §1.1).
     pub fn keeps_rejected_answer(&self) -> bool {
         let is_stuck = |question: &Question| question.response_schema.is_none();
-        matches!(ThreadStatus::derive(*self), ThreadStatus::Failed { .. }) && self.questions().iter().any(is_stuck)
+        match ThreadStatus::derive(*self) {
+            ThreadStatus::Failed { error, .. } => !was_not_stored(&error) && self.questions().iter().any(is_stuck),
+            _ => false,
+        }
     }
 
     /// Returns what can be run again after a failure. A part of the records that is not known hides nothing.
@@ -60,6 +63,14 @@ impl<'a> ThreadRecords<'a> {
         let of_run = || self.runs?.iter().map(|run| run.assistant_id.as_str()).find(|id| !id.is_empty());
         of_thread.or_else(of_run)
     }
+}
+
+/// Returns whether a run failed because its answer could not be assigned to a question: the server then kept nothing, and the
+/// question can be answered (seen for a bare answer to several questions, and for null: acting reference §1.2 and §1.10).
+fn was_not_stored(error: &str) -> bool {
+    error.contains("must specify the interrupt id")
+        || error.contains("EmptyInputError")
+        || error.starts_with("UnboundLocalError")
 }
 
 /// What of a thread that failed can be run again.

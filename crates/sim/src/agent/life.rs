@@ -111,10 +111,16 @@ pub fn prepare_late(
             thread.status = "busy".into();
             thread.updated_at = now;
         }
+        let body = &at_pinned_checkpoint(agent.dialect, thread, body);
         let run = new_run(agent, thread, &assistant, body, inherited, stateless, clock, now);
         let mut config = body["config"].as_object().cloned().unwrap_or_default();
         config.remove("metadata");
-        config.entry("configurable").or_insert_with(|| json!({}));
+        let configurable = config.entry("configurable").or_insert_with(|| json!({}));
+        if agent.dialect == Dialect::JavaScript
+            && let Some(pinned) = checkpoint_of(body)
+        {
+            configurable["checkpoint_id"] = json!(pinned);
+        }
         thread.config = Some(config);
         let overtakes = queues && matches!(strategy, "interrupt" | "rollback");
         let active = |run: &&Run| run.is_active() && overtakes;
@@ -150,6 +156,22 @@ fn check_resume(agent: &Agent, thread: &str, resumes: bool) -> Result<(), Refusa
         Some("interrupted") => Ok(()),
         Some(_) => Err(agent.refuse(Problem::NothingToResume)),
     }
+}
+
+/// Returns the checkpoint that a run is to begin at.
+fn checkpoint_of(body: &Value) -> Option<&str> {
+    body["checkpoint_id"].as_str().or(body["checkpoint"]["checkpoint_id"].as_str())
+}
+
+/// Returns the request of a run as the server understands it: the JavaScript server keeps the checkpoint of a fork with the
+/// thread, and begins every later run there that names no checkpoint.
+fn at_pinned_checkpoint(dialect: Dialect, thread: &Thread, body: &Value) -> Value {
+    let mut body = body.clone();
+    let pinned = thread.config.as_ref().and_then(|config| config.get("configurable")?["checkpoint_id"].as_str());
+    if let (Dialect::JavaScript, None, Some(pinned)) = (dialect, checkpoint_of(&body), pinned) {
+        body["checkpoint_id"] = json!(pinned);
+    }
+    body
 }
 
 #[allow(clippy::too_many_arguments)]

@@ -151,6 +151,9 @@ impl RunTransport {
         // The kind is optional here, so don't fail if it can't be detected.
         let _ = kind(&self.server, &mut self.kind).await;
         self.remember_runs().await;
+        if let (Some(thread), false, Some(ServerKind::JavaScript)) = (&self.thread, self.created_thread, self.kind) {
+            self.body = self.server.begin_at_head(thread, self.body.clone()).await;
+        }
         self.start = Start::InDoubt { attempts: 0 };
         match self.server.start_run(self.thread.as_deref(), &self.body).await {
             Ok(stream) => {

@@ -55,11 +55,14 @@ pub fn header(app: &App, canvas: &mut Canvas<'_>, area: Area) {
 
 /// Returns what waits and what failed, by the rows of the inbox; empty while that is unknown and for zeros.
 fn counters(app: &App, in_words: bool) -> Line {
-    let (waiting, failed) = app.inbox.counts().unwrap_or_default();
+    let counts = app.inbox.counts().unwrap_or_default();
     let mut line = Line::new();
-    for (count, glyph, word, tone) in
-        [(waiting, "◆", "waiting", Tone::Waiting), (failed, "✗", "failed", Tone::Bad)].into_iter().filter(|c| c.0 > 0)
-    {
+    let shown = [
+        (counts.waiting, "◆", "waiting", Tone::Waiting),
+        (counts.failed, "✗", "failed", Tone::Bad),
+        (counts.stuck, "?", "stuck", Tone::Bad),
+    ];
+    for (count, glyph, word, tone) in shown.into_iter().filter(|shown| shown.0 > 0) {
         let gap = match (line.right.is_empty(), in_words) {
             (true, _) => "",
             (false, true) => "   ",

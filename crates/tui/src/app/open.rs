@@ -259,10 +259,25 @@ impl App {
             self.notify(true, text);
             return Vec::new();
         }
+        if let Proposal::Thread(server, intent) = &proposal {
+            let thread = ThreadRef { server: server.clone(), id: intent.thread().to_string() };
+            if self.refuses_second(&thread) {
+                return Vec::new();
+            }
+        }
         let confirm = Confirm::new(self.session.next_change.take(), profile, proposal);
         let plan = confirm.plan();
         self.push(confirm);
         vec![plan]
+    }
+
+    /// Says that nothing is opened while an earlier action on the thread has no result.
+    fn refuses_second(&mut self, thread: &ThreadRef) -> bool {
+        let is_in_flight = self.thread.is_in_flight(thread, self.session.now);
+        if is_in_flight {
+            self.notify(true, "An action on this thread was sent and has no result yet. Wait for its result.");
+        }
+        is_in_flight
     }
 
     /// Opens the card for answering a thread's questions.
@@ -283,6 +298,9 @@ impl App {
         if self.is_read_only(&profile) {
             let text = self.session.read_only_text(&profile);
             self.notify(true, text);
+            return Vec::new();
+        }
+        if self.refuses_second(&card.thread) {
             return Vec::new();
         }
         let number = card.number;

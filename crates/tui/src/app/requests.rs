@@ -20,7 +20,12 @@ impl App {
 
     fn apply_one(&mut self, request: Request) -> Vec<Effect> {
         match request {
-            Request::Effect(effect) => return vec![effect],
+            Request::Effect(effect) => {
+                if let Effect::Act(number, thread) | Effect::StartRun(number, thread, _) = &effect {
+                    self.thread.on_sent(*number, thread.clone(), self.session.now);
+                }
+                return vec![effect];
+            }
             Request::Notify(error, text) => self.notify(error, text),
             Request::Open(route) => return self.open(route),
             Request::Close => self.close(),

@@ -59,6 +59,7 @@ impl App {
         thread: ThreadRef,
         result: Result<Acted, StartError>,
     ) -> Vec<Effect> {
+        self.thread.on_result(number);
         match result {
             Ok(Acted::Cancelling(targets)) => self.on_cancel_sent(number, thread, targets),
             Ok(Acted::Started(started)) => self.on_started(number, thread, &started),

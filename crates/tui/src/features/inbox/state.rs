@@ -50,11 +50,20 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// Returns the numbers of waiting and of failed rows.
-    pub fn counts(&self) -> (usize, usize) {
-        let failed = self.rows.iter().filter(|row| row.row.is_failure()).count();
-        (self.rows.len() - failed, failed)
+    /// Returns the numbers of rows.
+    pub fn counts(&self) -> Counts {
+        let stuck = self.rows.iter().filter(|row| row.row.is_stuck()).count();
+        let failed = self.rows.iter().filter(|row| row.row.is_failure()).count() - stuck;
+        Counts { waiting: self.rows.len() - failed - stuck, failed, stuck }
     }
+}
+
+/// The numbers of rows of the inbox.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub waiting: usize,
+    pub failed: usize,
+    pub stuck: usize,
 }
 
 /// A deployment whose newest revision failed.
@@ -233,8 +242,8 @@ impl Inbox {
         &self.listing
     }
 
-    /// Returns the numbers of waiting and failed rows; `None` while a server has not answered yet.
-    pub fn counts(&self) -> Option<(usize, usize)> {
+    /// Returns the numbers of rows; `None` while a server has not answered yet.
+    pub fn counts(&self) -> Option<Counts> {
         let is_known = self.listing.asking.is_empty() && !self.servers.is_empty();
         is_known.then(|| self.listing.counts())
     }

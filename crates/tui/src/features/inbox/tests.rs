@@ -1,5 +1,5 @@
 use super::page::InboxPage;
-use super::state::{Inbox, ProfileServers};
+use super::state::{Counts, Inbox, ProfileServers};
 use super::table::Columns;
 use super::view::layout;
 use crate::session::msg::{ServerRef, ThreadRef};
@@ -76,7 +76,7 @@ fn each_event_is_new_once_and_earlier_ones_are_not() {
     // What a person stopped is no event.
     let cancelled = InboxThread { cause: Some(InboxCause::Cancelled), ..failed("d", 6) };
     assert_eq!(read(&mut inbox, 6, vec![asking("a", "q2", 5), cancelled]), []);
-    assert_eq!(inbox.counts(), Some((2, 0)));
+    assert_eq!(inbox.counts(), Some(Counts { waiting: 2, failed: 0, stuck: 0 }));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn rows_of_a_server_that_fails_later_stay_with_their_time() {
     read(&mut inbox, 0, vec![asking("a", "q", 0), failed("b", 0)]);
     assert_eq!(inbox.counts(), None, "the other server was not asked");
     inbox.on_read(&server("other"), (at(0), at(0)), Err(refused()));
-    assert_eq!(inbox.counts(), Some((1, 1)));
+    assert_eq!(inbox.counts(), Some(Counts { waiting: 1, failed: 1, stuck: 0 }));
     // One of the searches failed: what it listed is confirmed.
     let partial =
         ServerInbox { threads: vec![asking("a", "q", 0)], failures: vec![refused()], ..ServerInbox::default() };

@@ -1,7 +1,7 @@
 //! Draws the inbox: the rows, and the selected one in full below them.
 
 use super::page::InboxPage;
-use super::state::Listing;
+use super::state::{Counts, Listing};
 use super::{detail, table};
 use crate::session::Cx;
 use crate::widgets::area::Area;
@@ -134,14 +134,18 @@ pub(super) fn inbox(page: &InboxPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
 
 /// Returns the title, and what was not checked.
 fn head(page: &InboxPage, listing: &Listing, width: usize) -> (String, Line) {
-    let (waiting, failed) = listing.counts();
-    let mut title = match (waiting, failed) {
-        (0, 0) => "Inbox".to_string(),
-        _ if width < FRAMED.0.into() => format!("Inbox · {waiting} waiting, {failed} failed"),
-        _ => format!("Inbox · all servers · {waiting} waiting, {failed} failed · waiting first, then oldest"),
+    let Counts { waiting, failed, stuck } = listing.counts();
+    let and_stuck = if stuck > 0 { format!(", {stuck} stuck") } else { String::new() };
+    let mut title = match (waiting, failed, stuck) {
+        (0, 0, 0) => "Inbox".to_string(),
+        _ if width < FRAMED.0.into() => format!("Inbox · {waiting} waiting, {failed} failed{and_stuck}"),
+        _ => {
+            format!("Inbox · all servers · {waiting} waiting, {failed} failed{and_stuck} · waiting first, then oldest")
+        }
     };
     if !page.filter.is_empty() {
-        title = format!("Inbox · /{} · {} of {}", text::clean(&page.filter), page.shown().len(), waiting + failed);
+        title =
+            format!("Inbox · /{} · {} of {}", text::clean(&page.filter), page.shown().len(), waiting + failed + stuck);
     }
     if !listing.asking.is_empty() {
         title.push_str(&format!(" · asking {}…", names(&listing.asking)));

@@ -214,9 +214,7 @@ fn idle(view: &ThreadView<'_>, run: Option<&RunEntry>, name: &str) -> Why {
 /// Returns whether the thread failed with an open question, which means that the graph rejected the answer (acting
 /// reference §1.1).
 fn is_answer_refused(view: &ThreadView<'_>) -> bool {
-    let state = view.records.state();
-    let has_question = || state.is_some_and(|state| state.tasks.iter().any(|task| !task.questions.is_empty()));
-    matches!(view.status, ThreadStatus::Failed { .. }) && has_question()
+    matches!(view.status, ThreadStatus::Failed { .. }) && view.records.thread_records().keeps_rejected_answer()
 }
 
 /// Returns whether the newest run used another assistant than a run before it (acting reference §1.4). Whether they run the
