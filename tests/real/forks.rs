@@ -253,3 +253,26 @@ async fn the_earlier_assistant_is_restored_after_a_run_of_another_graph() {
         assert_eq!(loaded.answerable().len(), 1, "{kind:?}: the question is open again");
     }
 }
+
+/// A JavaScript server begins each run at the checkpoint of the last fork if the run names none: a rejection would be carried out
+/// as the earlier approval.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real forks -- --ignored"]
+async fn a_question_is_answered_in_two_ways() {
+    for real in Real::all().await.into_iter().filter(|real| real.kind != ServerKind::Aegra) {
+        let kind = real.kind;
+        let thread = real.asking().await;
+        let asking = id(&real.state(&thread).await);
+        for (answer, decision) in [("--approve", true), ("--reject", false), ("--approve", true)] {
+            real.runtail(&["answer", &thread, answer, "--wait"]).expect(0);
+            assert_eq!(real.state(&thread).await["values"]["decision"], decision, "{kind:?} {answer}");
+            let row = real.runtail(&["fork", &thread, "--checkpoint", &asking, "--wait"]).expect(0).json();
+            assert_eq!(row["outcome"], "interrupted", "{kind:?}: {row}");
+        }
+        // An input of its own begins at the newest state, too.
+        real.runtail(&["answer", &thread, "--reject", "--wait"]).expect(0);
+        let newest = id(&real.state(&thread).await);
+        real.runtail(&["run", "approval", "--thread", &thread, "--input", r#"{"amount": 9}"#]).expect(0);
+        assert_eq!(children(&real.history(&thread).await, &newest), 1, "{kind:?}");
+    }
+}

@@ -127,7 +127,7 @@ async fn a_refused_run_after_an_edit_names_the_new_checkpoint() {
     assert_eq!((&sent[0]["checkpoint_id"], &sent[1]["checkpoint_id"]), (&json!("mid"), &json!("new")));
     assert!(sent[1].get("input").is_some_and(Value::is_null) && sent[1]["multitask_strategy"] == "reject");
     let told = &done.stderr;
-    assert!(told.contains("made again, if the graph makes them: refund, notify."), "{told}");
+    assert!(told.contains("Calls that the state asks for: refund, notify."), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
