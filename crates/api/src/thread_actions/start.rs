@@ -109,7 +109,7 @@ impl AgentServer {
                     StartFailure::Busy if self.is_answered(start).await => StartFailure::Answered,
                     failure => failure,
                 };
-                Err(StartError { failure, error })
+                Err(StartError { failure, error: with_cause(error) })
             }
             Err(error) => self.find_started(start, mark, error).await,
         }
@@ -188,6 +188,15 @@ pub(super) fn was_answered(loaded: &LoadedThread, id: Option<&str>) -> bool {
             (resume, _) => at == 0 && !is_id_map(resume),
         }
     })
+}
+
+/// Adds the likely cause to a refusal that only says that something does not exist: the thread was just read.
+fn with_cause(error: ApiError) -> ApiError {
+    if error.kind != Kind::NotFound || error.hint.is_some() || !error.detail.to_lowercase().contains("assistant") {
+        return error;
+    }
+    let hint = "the thread exists, so its assistant was probably deleted: start a run with another assistant, or end the thread";
+    ApiError { hint: Some(hint.into()), ..error }
 }
 
 /// Why a run must not be started any more.

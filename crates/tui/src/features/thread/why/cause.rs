@@ -86,7 +86,8 @@ pub(super) fn why(view: &ThreadView<'_>, session: &Session) -> Why {
             " The newest run used another assistant than the runs before it. If that one runs another graph, the thread's \
              earlier state and question are hidden.",
         );
-        why = why.action("why.restore", "run the earlier assistant again, from its newest checkpoint");
+        // First, because a new run would use the wrong assistant again.
+        why.actions.insert(0, ("why.restore", "run the earlier assistant again, from its newest checkpoint".into()));
     }
     if can_end(view) {
         why = why.action("why.cancel", "end the thread: nothing more runs");
