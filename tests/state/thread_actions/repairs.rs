@@ -147,3 +147,17 @@ fn nothing_is_opened_while_an_action_has_no_result() {
     dash.done(EffectResult::Acted(number, thread(), Err(failed(StartFailure::Refused, Kind::Conflict))));
     assert!(planned(&on_card(&mut dash, "U")).is_some());
 }
+
+#[test]
+fn a_sent_answer_can_not_be_sent_again_before_its_result() {
+    let mut dash = page((140, 40), &waiting("question"));
+    dash.keys("A");
+    dash.screen();
+    let (number, _) = started(&dash.keys("<ctrl-s>")).expect("a sent answer");
+    dash.keys("<Esc>");
+    assert!(dash.keys("A").is_empty() && dash.app.overlays.is_empty(), "{}", dash.screen());
+    assert!(last_notice(&dash).contains("has no result yet"), "{}", last_notice(&dash));
+    dash.done(EffectResult::Acted(number, thread(), Err(failed(StartFailure::Busy, Kind::Conflict))));
+    dash.keys("A");
+    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Answer(_))), "{}", dash.screen());
+}

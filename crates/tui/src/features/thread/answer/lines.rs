@@ -174,7 +174,10 @@ impl AnswerCard {
             "  POST /threads/{thread}/runs · assistant {graph} (the thread's) · rejected if another run is active"
         );
         lines.extend(wrap(&about, width).iter().map(|line| Line::of(Tone::Dim, line)));
-        let json = serde_json::to_string(&body).unwrap_or_default();
+        // What is sent also has a random id, by which the run is found if the reply is lost.
+        let mut json = serde_json::to_value(&body).unwrap_or_default();
+        json["metadata"]["runtail"] = "(random id)".into();
+        let json = json.to_string();
         let all = Line::of(Tone::Dim, &format!("  {json}")).broken(width, 2, usize::MAX);
         let more = all.len().saturating_sub(REQUEST_LINES);
         lines.extend(all.into_iter().take(REQUEST_LINES));
