@@ -105,6 +105,35 @@ async fn a_lost_start_is_looked_up_and_never_resent() {
 }
 
 #[tokio::test]
+async fn a_lost_start_is_read_from_its_beginning_even_if_the_first_connection_fails() {
+    let (notes, attempts): (Arc<Mutex<Value>>, Arc<Mutex<u32>>) = Default::default();
+    let server = Server::start(move |seen| match (&*seen.method, &*seen.path) {
+        ("POST", _) => {
+            *notes.lock().unwrap() = seen.json()["metadata"].clone();
+            json(502, value!({"detail": "lost"}))
+        }
+        ("GET", "/threads/t1/runs") => json(200, value!([{"run_id": "r1", "metadata": *notes.lock().unwrap()}])),
+        ("GET", "/threads/t1/runs/r1/stream") => {
+            let mut attempts = attempts.lock().unwrap();
+            *attempts += 1;
+            match *attempts {
+                1 => json(503, value!({"detail": "starting"})),
+                _ => response(200, "text/event-stream", ONE),
+            }
+        }
+        ("GET", "/threads/t1/runs/r1") => run("success"),
+        _ => json(200, value!({"thread_id": "t1", "status": "idle"})),
+    })
+    .await;
+    let items = collect(RunTransport::new(server.agent(), Target::Thread("t1".into()), agent()), None).await;
+    assert_eq!((end(&items).outcome, end(&items).events, starts(&server)), (Outcome::Success, 1, 1));
+    let seen = server.seen();
+    let joins: Vec<_> = seen.iter().filter(|seen| seen.path.ends_with("/r1/stream")).collect();
+    assert_eq!(joins.len(), 2);
+    assert!(joins.iter().all(|join| join.header("last-event-id") == Some("-1")), "both ask for the whole run");
+}
+
+#[tokio::test]
 async fn a_run_that_cannot_be_found_is_not_restarted() {
     let (server, _) = losing(false, 502).await;
     let items = collect(RunTransport::new(server.agent(), Target::Thread("t1".into()), agent()), None).await;

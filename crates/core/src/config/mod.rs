@@ -395,7 +395,7 @@ impl Config {
         let list = known.join(", ");
         match nearest(name, known) {
             Some(near) => error.hint(format!("did you mean \"{near}\"? There are: {list}")),
-            None => error.hint(format!("there are: {list}")),
+            None => error.hint(format!("profiles: {list}")),
         }
     }
 

@@ -26,7 +26,12 @@ impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ReadError::Io(error) => write!(f, "cannot read the recording: {error}"),
-            ReadError::Line { line, why } => write!(f, "line {line} is not a record: {why}"),
+            // The parser's own position has line 1, because each line is a document.
+            ReadError::Line { line, why } => {
+                let why = why.to_string();
+                let why = why.split_once(" at line ").map_or(why.as_str(), |(why, _)| why);
+                write!(f, "line {line} is not a record: {why}")
+            }
         }
     }
 }

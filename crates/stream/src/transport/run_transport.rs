@@ -226,9 +226,11 @@ impl RunTransport {
         let kind = kind(&self.server, &mut self.kind).await?;
         let (plan, is_over) = (join_plan(kind, Some(&run)), !run.is_active());
         self.joining = Some(Joining { plan, is_over, is_pending: run.status == "pending" });
-        self.start = Start::Run(run.run_id.clone());
+        // Until this succeeds the run stays in doubt, because a later connection of a known run would not begin at its start.
+        let opened = self.join(thread, &run.run_id, Some(FROM_THE_START)).await?;
+        self.start = Start::Run(run.run_id);
         // The source expects a new run but gets a replay, which may contain duplicates.
-        Ok(self.join(thread, &run.run_id, Some(FROM_THE_START)).await?.replaying())
+        Ok(opened.replaying())
     }
 
     async fn find(&mut self, thread: &str) -> Result<Found, ApiError> {

@@ -49,7 +49,7 @@ fn collect(error: &ValidationError<'_>, found: &mut Vec<Violation>) {
     let rule = match error.kind() {
         ValidationErrorKind::Required { property } => {
             path.push(plain(property));
-            "is required".to_string()
+            "required".to_string()
         }
         ValidationErrorKind::AdditionalProperties { unexpected } => {
             for name in unexpected {
@@ -158,7 +158,7 @@ mod tests {
         });
         for (value, expected) in [
             (json!({"approve": true, "note": null}), vec![]),
-            (json!({}), vec!["approve is required"]),
+            (json!({}), vec!["approve required"]),
             (json!({"approve": 1}), vec!["approve must be yes or no (true or false)"]),
             (json!({"approve": true, "score": 12}), vec!["score must be at most 10"]),
             (json!({"approve": true, "score": 1.5}), vec!["score must be an integer"]),

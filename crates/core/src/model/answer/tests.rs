@@ -121,7 +121,7 @@ fn answers_are_checked_against_the_response_schema() {
     let good = json!({"approve": true, "score": 5, "colour": "green"});
     assert!(answer(&open, &[Some(Reply::Value(good))]).is_ok());
     let bad = answer(&open, &[Some(Reply::Value(json!({"score": 9})))]).unwrap_err();
-    assert_eq!(bad, ["approve: is required", "score: must be at most 5"]);
+    assert_eq!(bad, ["approve: required", "score: must be at most 5"]);
     let remote = Question { response_schema: Some(json!({"$ref": "https://x.test/s"})), ..plain(A, json!("?")) };
     assert!(remote.unchecked_schema().is_some() && open[0].unchecked_schema().is_none());
 }
