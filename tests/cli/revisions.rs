@@ -129,7 +129,7 @@ fn explain_shows_the_first_error_of_the_build_log() {
         "source_revision_config.repo_commit_sha: ",
         "    Loosen or align the version pins",
         "      runtail logs prod-us/invoice-agent --build --revision ",
-        "    The previous revision is still serving traffic",
+        "\n  The previous revision is still serving traffic.\n",
     ] {
         assert!(done.stdout.contains(part), "{part}: {}", done.stdout);
     }

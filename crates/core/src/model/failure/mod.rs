@@ -84,6 +84,8 @@ pub struct FailureCard {
     pub status: String,
     /// What that means.
     pub meaning: String,
+    /// Whether the deployment is down, if this revision failed.
+    pub service: Option<String>,
     /// The server's `status_message`.
     pub message: Option<String>,
     /// Its source in short.
@@ -189,6 +191,7 @@ impl FailureCard {
             revision_id: text::clean(row["id"].as_str().unwrap_or_default()).into_owned(),
             status: text::clean(status).into_owned(),
             meaning: serves_instead.as_ref().map_or_else(|| next::meaning(status), ServesInstead::meaning).to_string(),
+            service: (phase == Phase::Failed).then(|| next::service(evidence).into()),
             message: row["status_message"].as_str().filter(|message| !message.trim().is_empty()).map(open),
             made_from: made_from(row),
             times: Times {

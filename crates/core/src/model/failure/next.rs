@@ -102,11 +102,8 @@ pub(super) fn steps(
         let ids = format!(" {} {}", word(&good.id), word(id));
         step("See all changes since the last good revision", of("revisions diff", &ids));
     }
-    if failed {
-        step(service(evidence), None);
-        if error.is_none() {
-            step("Redeploy the same source if the cause may be temporary", redeploy());
-        }
+    if failed && error.is_none() {
+        step("Redeploy the same source if the cause may be temporary", redeploy());
     }
     if let Some(good) = last_good.filter(|_| failed) {
         let text = "Roll back to the last good revision";
@@ -116,13 +113,13 @@ pub(super) fn steps(
 }
 
 /// Returns whether the deployment is down.
-fn service(evidence: &Evidence<'_>) -> &'static str {
+pub(super) fn service(evidence: &Evidence<'_>) -> &'static str {
     let roles = roles(evidence);
     match roles.serving() {
-        Some(id) if evidence.revision["id"] == id => "The server reports this revision as serving",
-        Some(_) if roles.derived => "The newest deployed revision should still be serving traffic",
-        Some(_) => "The previous revision is still serving traffic",
-        None => "No revision is serving: the deployment is down",
+        Some(id) if evidence.revision["id"] == id => "The server reports this revision as serving.",
+        Some(_) if roles.derived => "The newest deployed revision should still be serving traffic.",
+        Some(_) => "The previous revision is still serving traffic.",
+        None => "No revision is serving: the deployment is down.",
     }
 }
 

@@ -41,6 +41,9 @@ impl FailureCard {
         let from = self.made_from.as_ref().map(|from| format!(" ({from})")).unwrap_or_default();
         say(Part::Title, format!("{} {}{from}: {}", self.deployment, self.revision_id, self.status_word()));
         say(Part::Fact, format!("  {}", self.meaning));
+        if let Some(service) = &self.service {
+            say(Part::Fact, format!("  {service}"));
+        }
         if let Some(message) = &self.message {
             say(Part::Fact, format!("  The server says: {message}"));
         }
@@ -108,7 +111,8 @@ impl FailureCard {
         let from = self.made_from.as_ref().map(|from| format!(" ({})", code(from))).unwrap_or_default();
         let title = markdown::inline(&self.deployment);
         say(format!("### {title} {}{from}: {}", code(&self.revision_id), code(self.status_word())));
-        say(self.meaning.clone());
+        let service = self.service.iter().map(|service| format!(" {service}"));
+        say(std::iter::once(self.meaning.clone()).chain(service).collect());
         if let Some(message) = &self.message {
             say(format!("> {}", markdown::inline(message)));
         }

@@ -42,6 +42,7 @@ fn failed_build_card() {
     let expected = "\
 prod-us/bot r3 (main@ccccccc): BUILD_FAILED
   Build failed. No image was produced and nothing was deployed.
+  The newest deployed revision should still be serving traffic.
   The server says: build exited with ***
   Time: 26s in total; log covers 20s
   First error (build log, line 2 of 3):
@@ -58,7 +59,6 @@ prod-us/bot r3 (main@ccccccc): BUILD_FAILED
       runtail logs prod-us/bot --build --revision r3
     See all changes since the last good revision
       runtail revisions diff prod-us/bot r1 r3
-    The newest deployed revision should still be serving traffic
     Roll back to the last good revision
       runtail revisions rollback prod-us/bot r1
 ";
@@ -105,7 +105,7 @@ fn markdown_card_is_escaped() {
     let expected = "\
 ### prod-us/bot ``r`2|`` (`main@b`): `DEPLOY_FAILED`
 
-The server did not become ready and the rollout was aborted.
+The server did not become ready and the rollout was aborted. The newest deployed revision should still be serving traffic.
 
 > \\<script\\>x\\</script\\> \\| \\*bold\\*⏎\\# title
 
@@ -126,7 +126,6 @@ Last good revision before this one: r1, created 2026-11-20 10:10Z from main@a\\|
 - Read the server log: ``runtail logs prod-us/bot --revision 'r`2|'``
 - Check that all secrets and variables that the new code needs are set: `runtail deployments get prod-us/bot`
 - See all changes since the last good revision: ``runtail revisions diff prod-us/bot r1 'r`2|'``
-- The newest deployed revision should still be serving traffic
 - Roll back to the last good revision: `runtail revisions rollback prod-us/bot r1`
 
 <details><summary>End of the server log (2 lines)</summary>
@@ -154,7 +153,8 @@ fn every_status_has_a_meaning_and_next_steps() {
         let card = card(&history, 2, LogEvidence::None);
         let steps: Vec<String> =
             card.next.iter().map(|s| format!("{} {}", s.text, s.command.clone().unwrap_or_default())).collect();
-        (card.meaning, steps.join("\n"))
+        let meaning = [Some(card.meaning), card.service].into_iter().flatten().collect::<Vec<_>>().join(" ");
+        (meaning, steps.join("\n"))
     };
     for (status, meaning, step) in [
         ("CREATE_FAILED", "Setup failed", "runtail deployments get prod-us/bot"),
@@ -174,7 +174,7 @@ fn every_status_has_a_meaning_and_next_steps() {
         let (shown, steps) = ended(status);
         assert!(shown.contains(meaning), "{status}: {shown}");
         assert!(steps.contains(step), "{status}: {steps}");
-        assert_eq!(status.contains("FAILED"), steps.contains("serving traffic"), "{status}: {steps}");
+        assert_eq!(status.contains("FAILED"), shown.contains("serving traffic"), "{status}: {shown}");
     }
     assert_eq!(ended("DEPLOYED"), ("Deployed. No failure.".into(), String::new()));
 }
