@@ -18,7 +18,7 @@ pub struct Options {
     /// The thread's id
     #[arg(value_name = "T")]
     thread: String,
-    /// The runs' ids
+    /// The runs' ids, or --all
     #[arg(value_name = "R", required_unless_present = "all", conflicts_with = "all")]
     runs: Vec<String>,
     /// Cancel all runs of the thread that are pending or running

@@ -36,14 +36,16 @@ struct Help {
 /// Parses the output of `--help`, which clap wraps at 100 columns.
 fn parse(text: &str) -> Help {
     let mut help = Help::default();
-    let (mut heading, mut paragraph) = (String::new(), String::new());
+    let (mut heading, mut paragraph, mut is_note) = (String::new(), String::new(), false);
     for line in text.lines().chain([""]) {
         let indent = line.len() - line.trim_start().len();
         let words = line.trim();
         if indent == 0 && !words.is_empty() {
             if let Some(usage) = words.strip_prefix("Usage: ") {
                 help.usage = usage.to_string();
-            } else if let Some(title) = words.strip_suffix(':').filter(|_| paragraph.is_empty()) {
+            } else if let Some(title) = words.strip_suffix(':').filter(|_| paragraph.is_empty() && !is_note) {
+                // Notes follow the last section of options.
+                is_note = title == "Global options";
                 heading = title.to_string();
                 help.sections.push((heading.clone(), Vec::new()));
             } else {
@@ -59,8 +61,12 @@ fn parse(text: &str) -> Help {
                 false => help.notes.push(ended),
             }
         } else if heading.is_empty() {
-            // An indented line of a note, such as an entry of a list.
-            paragraph += "\n";
+            // An indented line of a note: an entry of a list, or its continuation.
+            paragraph += match words.starts_with("- ") {
+                true if paragraph.ends_with(':') => "\n\n",
+                true => "\n",
+                false => " ",
+            };
             paragraph += words;
         } else if heading == "Commands" {
             // The description of a command is at its own heading.
