@@ -201,6 +201,9 @@ fn new_revision_of_a_change_is_watched() {
     assert!(dash.app.overlays.is_empty());
     assert!(dash.app.deployments.watches.contains_key(&of));
     assert!(dash.screen().contains("Watching revision"), "{}", dash.screen());
+    // One notice says both.
+    let notices: Vec<&String> = dash.app.session.notices.iter().map(|notice| &notice.text).collect();
+    assert_eq!(notices.iter().filter(|text| text.contains("Watching")).count(), 1, "{notices:?}");
     assert!(subscriptions(&dash.app).iter().any(|s| s.key == SubscriptionId::Watch(of.clone())));
 }
 

@@ -90,8 +90,7 @@ impl App {
         }
         let message = match made.revision {
             Some(of) => {
-                let (requests, watched) = self.deployments.watch_made(&self.session, of);
-                let _ = self.apply(requests);
+                let watched = self.deployments.watch_made(&self.session, of);
                 format!("{} {watched}", made.said)
             }
             None => made.said,

@@ -43,24 +43,28 @@ impl Deployments {
             let text = format!("{title} is already {}; nothing to watch.", revision.status);
             return Requests::info(text);
         }
-        let status = revision.map(|r| r.status.clone());
         let out = Requests::info(format!("Watching {title}; you'll be notified when it finishes."));
-        let newest = self.list.row(&format!("{}/{}", of.profile, of.deployment)).and_then(|r| r.newest_id());
-        let newest = newest.map(str::to_string);
-        self.watches.insert(of, Watch { title, status, since: session.now, error: None, newest });
+        self.watch(session, of, title, revision.map(|r| r.status.clone()));
         out
     }
 
-    /// Watches the revision that a change created. Returns the notice.
-    pub fn watch_made(&mut self, session: &Session, of: RevisionRef) -> (Requests, String) {
+    fn watch(&mut self, session: &Session, of: RevisionRef, title: String, status: Option<String>) {
+        let newest = self.list.row(&format!("{}/{}", of.profile, of.deployment)).and_then(|r| r.newest_id());
+        let newest = newest.map(str::to_string);
+        self.watches.insert(of, Watch { title, status, since: session.now, error: None, newest });
+    }
+
+    /// Watches the revision that a change created. Returns the sentence that says so.
+    pub fn watch_made(&mut self, session: &Session, of: RevisionRef) -> String {
         let row = self.list.row(&format!("{}/{}", of.profile, of.deployment));
         let name = row.map(Row::title).unwrap_or_else(|| of.deployment.to_string());
         let id = text::short_id(&of.revision);
-        let out = match self.watches.contains_key(&of) {
-            true => Requests::none(),
-            false => self.toggle_watch(session, of, &name, None),
-        };
-        (out, format!("Watching revision {id}; you'll be notified when it finishes."))
+        let sentence = format!("Watching revision {id}; you'll be notified when it finishes.");
+        if !self.watches.contains_key(&of) {
+            let title = format!("{name} › {id}");
+            self.watch(session, of, title, None);
+        }
+        sentence
     }
 
     /// Applies the newest record of a watched revision.
