@@ -1,6 +1,7 @@
 //! Reads a thread before an action.
 
 use crate::{AgentServer, ApiError, Kind, ServerKind, ThreadQuery};
+use jiff::{SignedDuration, Timestamp};
 use runtail_core::model::{Question, Rerun, RunCreate, RunFacts, StateFacts, ThreadFacts, ThreadRecords, ThreadStatus};
 use serde_json::value::RawValue;
 
@@ -16,6 +17,9 @@ const MAX_RUNS: usize = 16 << 20;
 const RUNS_LISTED: usize = 10;
 /// Bytes of each part of what is read for a row of a list.
 const MAX_LISTED: usize = 4 << 20;
+
+/// How long a server's records of a thread and of its runs may disagree.
+const A_MOMENT: SignedDuration = SignedDuration::from_secs(5);
 
 /// A thread's records. A part that the server does not offer is `None`.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -139,7 +143,19 @@ impl AgentServer {
         };
         let state = state.and_then(|json| StateFacts::read(&json).ok());
         let records = ThreadRecords { thread: Some(facts), state: state.as_ref(), runs: runs.as_deref() };
-        Ok(ThreadStatus::derive(records))
+        Ok(match ThreadStatus::derive(records) {
+            // The thread and its runs are read at different moments, and a run may have begun or ended between them.
+            ThreadStatus::BusyWithoutRun { since: Some(since) } if self.is_recent(since) => {
+                ThreadStatus::Running { since: None, nodes: Vec::new(), step: None, run_id: None, queued: 0 }
+            }
+            status => status,
+        })
+    }
+
+    /// Returns whether a time of the server's records is only a moment ago.
+    fn is_recent(&self, at: Timestamp) -> bool {
+        let now = Timestamp::now().saturating_add(self.http.skew()).unwrap_or(Timestamp::MAX);
+        now.duration_since(at) < A_MOMENT
     }
 
     pub(crate) async fn small_thread_record(&self, thread: &str) -> Result<String, ApiError> {

@@ -1,10 +1,11 @@
 //! The key hints of the footer for the current state, most useful first.
 
-use super::App;
+use super::{App, Overlay};
 use crate::features::stream::viewer::{View, Viewer};
 use crate::input::action::Context;
 use crate::input::keymap::Keymap;
 use crate::session::Component;
+use crate::session::subject::Subject;
 use runtail_core::model::ThreadStatus;
 
 /// Key hints: each key with its label.
@@ -19,6 +20,13 @@ pub fn hints(app: &App) -> Hints {
     // The hints of an overlay depend on its contents, for example on the stage of a change.
     if let Some(ids) = app.overlays.last().and_then(|top| top.hints()) {
         return app.session.keymap.hints_of(ids, ascii);
+    }
+    if let Some(Overlay::Edit(editor)) = app.overlays.last()
+        && matches!(editor.subject, Subject::Profile(_))
+    {
+        // A profile has no preview: its servers are checked.
+        let hints = app.session.keymap.hints(Context::Editor, ascii);
+        return hints.into_iter().map(|(key, label)| (key, if label == "preview" { "check" } else { label })).collect();
     }
     match (app.context(), app.viewer()) {
         (Context::Stream, Some(viewer)) => {
@@ -48,7 +56,9 @@ fn stream_hints(viewer: &Viewer, keymap: &Keymap, can_act: bool, ascii: bool) ->
     let mut ids: Vec<(&str, Option<&'static str>)> = Vec::new();
     if viewer.is_recording() {
         // There is no server to act on.
-        ids.push(("stream.again", Some("play")));
+        if viewer.event_log.first_seq().is_some() {
+            ids.push(("stream.again", Some("play")));
+        }
     } else {
         ids.extend(status_hints(viewer, can_act));
     }

@@ -249,7 +249,7 @@ pub const BINDINGS: &[Binding] = {
             &["R"],
             A::Again,
             "run again",
-            "Retry what failed, or run the last input again; play a recording",
+            "Retry a failure, run the last input again, or play a recording",
         ),
         bind(
             "stream.explain",

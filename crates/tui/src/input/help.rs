@@ -103,8 +103,8 @@ pub fn table_lines(keymap: &Keymap, width: usize, ascii: bool) -> Vec<Line> {
         let keys = keys(keymap, binding, ascii);
         let own: Vec<String> =
             binding.keys.iter().filter_map(|key| Some(key_glyph(key.parse().ok()?, ascii))).collect();
-        let changed = if keys == own.join("  ") { String::new() } else { format!("instead of {}  ", own.join("  ")) };
-        let keys = if keys.is_empty() { "none".to_string() } else { keys };
+        let own = joined(&own);
+        let changed = if keys == own { String::new() } else { format!("instead of {own}  ") };
         let line =
             Line::of(Tone::Plain, &format!("{:<ID_WIDTH$}", binding.id)).with(Tone::Accent, &format!("{keys:<23} "));
         let whole = line.clone().with(Tone::Moving, &changed).with(Tone::Dim, binding.sentence());
@@ -123,7 +123,12 @@ pub fn table_lines(keymap: &Keymap, width: usize, ascii: bool) -> Vec<Line> {
 
 fn keys(keymap: &Keymap, binding: &Binding, ascii: bool) -> String {
     let keys: Vec<String> = keymap.keys_of(binding.id).iter().map(|key| key_glyph(*key, ascii)).collect();
-    keys.join("  ")
+    joined(&keys)
+}
+
+fn joined(keys: &[String]) -> String {
+    // An action without a key can be given one.
+    if keys.is_empty() { "none".into() } else { keys.join("  ") }
 }
 
 #[cfg(test)]

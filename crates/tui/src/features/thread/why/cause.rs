@@ -51,7 +51,9 @@ pub(super) fn why(view: &ThreadView<'_>, session: &Session) -> Why {
         ThreadStatus::Loading if view.is_recording => Why::new("No run in the recording at this point."),
         ThreadStatus::Loading => Why::new("Loading the thread's records…"),
         ThreadStatus::Unknown { why } if why.is_empty() => Why::new("The server doesn't report this thread's status."),
-        ThreadStatus::Unknown { why } => Why::new(format!("Unknown status: {why}.")),
+        // The badge above says why.
+        ThreadStatus::Unknown { .. } if view.is_recording => Why::new("The recording has no more about it."),
+        ThreadStatus::Unknown { .. } => Why::new("The thread's records don't show its status."),
         ThreadStatus::Queued { since, waiting, .. } => queued(*since, *waiting, session),
         ThreadStatus::Running { nodes: active, .. } => {
             let place = if active.is_empty() { String::new() } else { format!(" in {}", nodes(active)) };

@@ -54,10 +54,16 @@ pub(super) fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'stati
     if let Some(at) = view.last_event_at {
         evidence.push(("events", format!("last event {} ago", since(now, at))));
     }
+    // Parts that are missing for the same reason share a line.
+    let mut missing: Vec<(&str, Vec<&str>)> = Vec::new();
     for (part, why) in known.missing() {
         let why = why.as_deref().unwrap_or("not offered by this server");
-        evidence.push(("missing", format!("{}: {why}", part.word())));
+        match missing.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, parts)) => parts.push(part.word()),
+            None => missing.push((why, vec![part.word()])),
+        }
     }
+    evidence.extend(missing.into_iter().map(|(why, parts)| ("missing", format!("{}: {why}", parts.join(", ")))));
     evidence
 }
 
