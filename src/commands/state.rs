@@ -1,8 +1,11 @@
 //! `state set T`: edits the state of a thread.
 
+mod editor;
+
 use crate::args::Globals;
 use crate::commands::change::fields::filled;
 use crate::commands::change::{Sending, acting};
+use crate::consent::Yes;
 use crate::exit::{Exit, Failure};
 use crate::input;
 use clap::{Args, Subcommand};
@@ -23,8 +26,14 @@ pub struct Set {
     #[arg(value_name = "T")]
     thread: String,
     /// The keys to write; @FILE reads a file, - reads stdin
-    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
-    values: String,
+    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true, required_unless_present = "editor")]
+    values: Option<String>,
+    /// Edit the values in $VISUAL or $EDITOR: only the keys that you change are sent, after a preview and your yes
+    #[arg(long, conflicts_with = "values")]
+    editor: bool,
+    /// With --editor: don't ask before sending
+    #[arg(long, requires = "editor")]
+    yes: bool,
     /// Edit in the name of this node, which decides what runs next (default: the node that wrote last)
     #[arg(long, value_name = "NODE", value_parser = filled)]
     as_node: Option<String>,
@@ -40,6 +49,10 @@ The keys, the node and the checkpoint are checked first, because servers ignore 
 reducers apply the edit on the server: lists usually grow, and messages are replaced by id. An open question is no longer listed \
 after an edit; continuing the thread asks it again.
 
+--editor opens the values at the checkpoint as JSON, each key on lines of its own. The reducers apply each changed key as a whole: \
+of a list that grows, leave only what is to be added. A key can't be removed. If the edited text can't be sent, it is kept in a \
+file. Nothing is sent if the thread changed while you edited.
+
 --values null --as-node __end__ ends a thread that stopped: nothing more runs. --values null alone releases a thread that is \
 busy although none of its runs is active.
 
@@ -49,7 +62,10 @@ Exit codes: 0 done · 1 no such checkpoint, a run is active, the thread changed,
 or not JSON · 3 not allowed, or read-only · 5 the reply was lost.";
 
 pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
-    let Command::Set(Set { thread, values, as_node, checkpoint, sending }) = command;
+    let Command::Set(Set { thread, values, editor: _, yes, as_node, checkpoint, sending }) = command;
+    let Some(values) = values else {
+        return editor::run(globals, editor::Edited { thread, checkpoint, as_node, yes: Yes { yes } }, &sending).await;
+    };
     let values = input::json("--values", &values).await?;
     let edit = StateEdit { checkpoint, values, as_node };
     acting::run(globals, ThreadIntent::EditState { thread, edit }, &sending, false).await

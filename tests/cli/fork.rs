@@ -1,5 +1,6 @@
 //! `fork`, `state set` and `rerun` against the simulator in each of its dialects, and against servers that refuse.
 
+mod editor;
 mod refusals;
 
 use runtail_sim::{Dialect, Options, Sim};

@@ -4,7 +4,7 @@
 
 use runtail_api::{Acted, AgentServer, Http, PlanError, ServerKind, ThreadIntent};
 use runtail_core::config::Profile;
-use runtail_testkit::process::{Done, run};
+use runtail_testkit::process::{Done, command, launch, run};
 use runtail_testkit::server;
 use serde_json::{Value, json};
 
@@ -274,5 +274,60 @@ async fn a_question_is_answered_in_two_ways() {
         let newest = id(&real.state(&thread).await);
         real.runtail(&["run", "approval", "--thread", &thread, "--input", r#"{"amount": 9}"#]).expect(0);
         assert_eq!(children(&real.history(&thread).await, &newest), 1, "{kind:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real forks -- --ignored"]
+async fn a_waiting_subgraph_has_its_state_at_its_task() {
+    for real in Real::all().await {
+        let kind = real.kind;
+        if kind != ServerKind::Python {
+            // Without a graph whose subgraph asks, the state must be the same as without subgraphs.
+            let thread = real.asking().await;
+            let newest = id(&real.state(&thread).await);
+            let nested = real.agent.nested_state(&thread, &newest, 1 << 20).await.unwrap();
+            let plain = real.agent.checkpoint_state_raw(&thread, &newest, 1 << 20).await.unwrap();
+            let [nested_values, plain_values] =
+                [&nested.state, &plain].map(|raw| serde_json::from_str::<Value>(raw.get()).unwrap()["values"].clone());
+            println!("{kind:?}: {:?}", nested.missing);
+            assert_eq!(nested_values, plain_values, "{kind:?}");
+            real.agent.delete_thread(&thread).await.unwrap();
+            continue;
+        }
+        let thread = real.agent.create_thread(&json!({})).await.unwrap().thread_id;
+        real.runtail(&["run", "several", "--thread", &thread, "--input", "{}"]).expect(0);
+        let newest = id(&real.state(&thread).await);
+        let nested = real.agent.nested_state(&thread, &newest, 1 << 20).await.unwrap();
+        assert!(nested.missing.is_empty(), "{:?}", nested.missing);
+        let state: Value = serde_json::from_str(nested.state.get()).unwrap();
+        let tasks = state["tasks"].as_array().unwrap();
+        let inside = tasks.iter().find(|task| task["name"] == "inside").expect("the subgraph");
+        assert_eq!(inside["state"]["next"], json!(["ask_inside"]), "{inside}");
+        real.agent.delete_thread(&thread).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real forks -- --ignored"]
+async fn a_state_is_edited_in_the_editor() {
+    for real in Real::all().await {
+        let kind = real.kind;
+        let thread = real.asking().await;
+        let newest = real.state(&thread).await;
+        let draft = newest["values"]["draft"].as_str().expect("a draft").to_string();
+        let args = ["state", "set", &thread, "--editor", "--yes", "--url", &real.url];
+        let mut command = command(args);
+        command.env("VISUAL", r#"sh -c 'sed -i "s/\"draft\": \"/&edited: /" "$1"' --"#);
+        let done = launch(command, "").wait().expect(0);
+        let state = real.state(&thread).await;
+        assert_eq!(state["values"]["draft"], format!("edited: {draft}"), "{kind:?}: {}", done.stderr);
+        assert_eq!(
+            (&state["next"], &state["parent_checkpoint"]["checkpoint_id"]),
+            (&json!(["ask"]), &json!(id(&newest))),
+            "{kind:?}"
+        );
+        assert_eq!(done.json()["checkpoint_id"], json!(id(&state)), "{kind:?}");
+        real.agent.delete_thread(&thread).await.unwrap();
     }
 }

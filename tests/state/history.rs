@@ -1,12 +1,16 @@
 //! The History view: paging, the cursor, the difference, and its actions, with the histories of real servers.
 
+mod checkpoint;
+mod edits;
+mod subgraphs;
+
 use ratatui::style::{Color, Modifier};
 use runtail_api::{Acted, ForkChange, Kind, StateEdit, ThreadIntent, WriteKind, Written};
 use runtail_core::model::Checkpoint;
 use runtail_stream::SnapshotPart;
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::{Overlay, subscriptions};
-use runtail_tui::session::checkpoints::{CheckpointPage, CheckpointState, HistoryRequest};
+use runtail_tui::session::checkpoints::{CheckpointDetails, CheckpointPage, CheckpointState, HistoryRequest};
 use runtail_tui::session::msg::{
     Effect, EffectResult, Msg, SubscriptionEvent, SubscriptionId, SubscriptionKind, ThreadRef,
 };
@@ -50,6 +54,11 @@ fn response(history: &[Value], request: &HistoryRequest) -> SubscriptionEvent {
             let unknown = json!({"values": {}, "next": [], "metadata": null, "created_at": null});
             let text = entry.unwrap_or(&unknown).to_string();
             SubscriptionEvent::CheckpointState(Ok(CheckpointState::read(text.into()).map(Into::into)))
+        }
+        HistoryRequest::Details { checkpoint } => {
+            let entry = history.iter().find(|entry| id(entry) == checkpoint);
+            let details = entry.map(|entry| CheckpointDetails { text: entry.to_string().into(), missing: Vec::new() });
+            SubscriptionEvent::CheckpointDetails(Ok(details))
         }
     }
 }
@@ -271,10 +280,11 @@ fn keys_open_previews_and_send_nothing() {
             dash.keys("<Esc><Esc>");
         }
     }
-    // Enter opens the state as the server has it.
-    dash.keys("<Enter>");
+    // `d` opens the checkpoint as the server has it.
+    dash.keys("d");
+    serve(&mut dash, &history);
     assert!(matches!(dash.app.overlays.last(), Some(Overlay::Inspect(_))), "{}", dash.screen());
-    assert!(dash.screen().contains("state at step 5 · 1f1e6200"), "{}", dash.screen());
+    assert!(dash.screen().contains("step 5 · checkpoint 1f1e6200"), "{}", dash.screen());
 }
 
 #[test]

@@ -480,8 +480,12 @@ impl AgentServer {
 
     /// Sends a POST that only reads.
     async fn search(&self, parts: &[&str], body: &Value) -> Result<Answer, ApiError> {
+        self.search_up_to(parts, body, MAX_BODY).await
+    }
+
+    async fn search_up_to(&self, parts: &[&str], body: &Value, max_bytes: usize) -> Result<Answer, ApiError> {
         let url = self.url(&Method::POST, parts)?;
-        self.send(Method::POST, url, Some(body), &[200], true, MAX_BODY).await
+        self.send(Method::POST, url, Some(body), &[200], true, max_bytes).await
     }
 
     async fn call(&self, method: Method, url: Url, body: Option<&Value>, expect: &[u16]) -> Result<Answer, ApiError> {

@@ -47,5 +47,5 @@ pub use retry::Retry;
 pub use stream::EventStream;
 pub use thread_actions::{
     Acted, Choice, ForkChange, LoadedThread, RuledPlan, RuledQuestion, RunStart, StartError, StartFailure, StartGuard,
-    Started, StateEdit, ThreadIntent, ThreadPlan, WriteKind, Written,
+    Started, StateEdit, ThreadIntent, ThreadPlan, WriteKind, Writer, Written,
 };

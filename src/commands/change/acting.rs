@@ -3,12 +3,16 @@
 use super::threads::{self, unplanned_run};
 use super::{Sending, preview};
 use crate::args::Globals;
+use crate::consent;
+use crate::consent::Yes;
 use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure};
 use crate::output::{complain, placed};
 use crate::resolve;
 use crate::signals::Signals;
-use runtail_api::{Acted, AgentServer, StartError, StartFailure, Started, ThreadIntent, ThreadPlan, WriteKind};
+use runtail_api::{
+    Acted, AgentServer, StartError, StartFailure, Started, StateEdit, ThreadIntent, ThreadPlan, WriteKind,
+};
 use runtail_core::text;
 use serde_json::{Value, json};
 
@@ -16,6 +20,28 @@ use serde_json::{Value, json};
 struct ActionResult {
     plan: ThreadPlan,
     acted: Acted,
+}
+
+/// Plans an edit of a state, asks for confirmation and makes it. `check` sees the plan first, because the thread may have changed
+/// since the values were read.
+///
+/// # Errors
+/// As for [`run`].
+pub(crate) async fn edit_state(
+    context: &Context,
+    (site, server): (&Site, &AgentServer),
+    edit: (String, StateEdit),
+    (sending, yes): (&Sending, Yes),
+    check: impl FnOnce(&ThreadPlan) -> Result<(), Failure>,
+) -> Result<Exit, Failure> {
+    let (thread, edit) = edit;
+    let intent = ThreadIntent::EditState { thread, edit };
+    let Some(plan) = planned(context, site, server, &intent, sending).await? else { return Ok(Exit::Done) };
+    check(&plan)?;
+    consent::yes(&plan.preview.title, yes).await?;
+    let ActionResult { plan, acted } = carry_out(context, server, intent.thread(), plan).await?;
+    sending.output.one(&placed(&site.profile, row(&intent, &plan, &acted)))?;
+    Ok(Exit::Done)
 }
 
 /// Carries out an action on a thread and prints the result: the run that it started, or the checkpoint that it made.
@@ -32,7 +58,10 @@ pub(crate) async fn run(
     let signals = wait.then(Signals::listen);
     let work = async {
         let (site, server) = resolve::agent_server(&context).await?;
-        let sent = send(&context, &site, &server, &intent, sending).await?;
+        let sent = match planned(&context, &site, &server, &intent, sending).await? {
+            Some(plan) => Some(carry_out(&context, &server, intent.thread(), plan).await?),
+            None => None,
+        };
         Ok((site, server, sent))
     };
     let (site, server, sent) = match &signals {
@@ -56,14 +85,14 @@ pub(crate) async fn run(
     exit
 }
 
-/// Plans an action, previews it on stderr and sends it. Returns nothing for a dry run.
-async fn send(
+/// Plans an action and previews it on stderr. Returns nothing for a dry run.
+async fn planned(
     context: &Context,
     site: &Site,
     server: &AgentServer,
     intent: &ThreadIntent,
     sending: &Sending,
-) -> Result<Option<ActionResult>, Failure> {
+) -> Result<Option<ThreadPlan>, Failure> {
     if !sending.dry_run {
         context.check_write(&site.profile)?;
     }
@@ -73,6 +102,16 @@ async fn send(
         return Ok(None);
     }
     preview::tell(&plan.preview);
+    Ok(Some(plan))
+}
+
+/// Sends what was planned.
+async fn carry_out(
+    context: &Context,
+    server: &AgentServer,
+    thread: &str,
+    plan: ThreadPlan,
+) -> Result<ActionResult, Failure> {
     match server.act_on_thread(&plan).await {
         Ok(acted) => {
             if let Acted::Started(Started { was_found: true, .. })
@@ -90,9 +129,9 @@ async fn send(
             }
             let is_started = matches!(acted, Acted::Started(_) | Acted::Forked { .. });
             complain(&format!("{}: {}", if is_started { "started" } else { "done" }, plan.preview.title));
-            Ok(Some(ActionResult { plan, acted }))
+            Ok(ActionResult { plan, acted })
         }
-        Err(failed) => Err(not_done(failed, context, intent.thread())),
+        Err(failed) => Err(not_done(failed, context, thread)),
     }
 }
 

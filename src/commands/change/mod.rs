@@ -209,7 +209,7 @@ fn unplanned(error: PlanError) -> Failure {
             [one] => format!("nothing was sent: {one}"),
             several => format!("nothing was sent, for {} reasons:\n  {}", several.len(), several.join("\n  ")),
         }),
-        PlanError::Unfit(why) | PlanError::Nothing(why) => {
+        PlanError::Unfit(why) | PlanError::NeedsNode(why, _) | PlanError::Nothing(why) => {
             Failure::new(Exit::Failed, format!("nothing was sent: {why}"))
         }
     }

@@ -78,7 +78,7 @@ pub(crate) async fn follow(
 
 pub(crate) fn unplanned_run(error: PlanError) -> Failure {
     match error {
-        PlanError::Unfit(why) | PlanError::Nothing(why) => {
+        PlanError::Unfit(why) | PlanError::NeedsNode(why, _) | PlanError::Nothing(why) => {
             Failure::new(Exit::Failed, format!("nothing was sent\n  {why}"))
         }
         other => unplanned(other),

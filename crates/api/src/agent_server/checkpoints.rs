@@ -2,8 +2,33 @@
 
 use super::AgentServer;
 use crate::ApiError;
-use serde_json::Value;
+use runtail_core::model::object_fields;
+use runtail_core::text;
+use serde::Deserialize;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+/// Maximum number of waiting subgraphs whose states are requested one by one.
+const MAX_SUBGRAPHS: usize = 8;
+
+/// The state at a checkpoint, with the states of the subgraphs that wait there.
+#[derive(Debug)]
+pub struct NestedState {
+    /// The state as received. Each waiting subgraph's state is in the `state` of its task.
+    pub state: Box<RawValue>,
+    /// Why the states of subgraphs are missing, a sentence each.
+    pub missing: Vec<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct WaitingTask<'a> {
+    name: String,
+    #[serde(borrow)]
+    checkpoint: Option<&'a RawValue>,
+    #[serde(borrow)]
+    state: Option<&'a RawValue>,
+}
 
 impl AgentServer {
     /// Returns the state of a thread at a checkpoint, as received. An unknown id is no error: the answer then has neither
@@ -20,9 +45,104 @@ impl AgentServer {
         self.get_up_to(&["threads", thread, "state", checkpoint], &[], max_bytes).await?.json()
     }
 
+    /// Returns the state of a thread at a checkpoint with the states of its waiting subgraphs, as far as the server tells them.
+    ///
+    /// # Errors
+    /// As for [`AgentServer::checkpoint_state_raw`]. A refused state of a subgraph is no error.
+    pub async fn nested_state(
+        &self,
+        thread: &str,
+        checkpoint: &str,
+        max_bytes: usize,
+    ) -> Result<NestedState, ApiError> {
+        let query = [("subgraphs", "true".to_string())];
+        match self.get_up_to(&["threads", thread, "state", checkpoint], &query, max_bytes).await {
+            Ok(answer) => Ok(self.with_subgraphs(thread, answer.json()?, max_bytes).await),
+            Err(error) if error.is_refusal() => {
+                let state = self.checkpoint_state_raw(thread, checkpoint, max_bytes).await?;
+                let host = text::clean(&error.at.host).into_owned();
+                let missing = vec![format!("{host} doesn't tell the states of subgraphs: {}.", error.cause())];
+                Ok(NestedState { state, missing })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Adds the states of subgraphs that a server only names.
+    async fn with_subgraphs(&self, thread: &str, state: Box<RawValue>, max_bytes: usize) -> NestedState {
+        let mut missing = Vec::new();
+        let Some(tasks) = tasks_of(&state) else { return NestedState { state, missing } };
+        let mut added: Vec<Option<Box<RawValue>>> = Vec::new();
+        let mut requests = 0;
+        let mut room = max_bytes.saturating_sub(state.get().len());
+        for raw in &tasks {
+            let task: WaitingTask<'_> = serde_json::from_str(raw).unwrap_or_default();
+            let place = task.checkpoint.and_then(|place| serde_json::from_str::<Value>(place.get()).ok());
+            let place = place.filter(|place| place["checkpoint_ns"].as_str().is_some_and(|ns| !ns.is_empty()));
+            let Some(place) = place.filter(|_| task.state.is_none_or(|state| state.get() == "null")) else {
+                added.push(None);
+                continue;
+            };
+            let name = text::clean(&task.name).into_owned();
+            requests += 1;
+            if requests > MAX_SUBGRAPHS {
+                missing.push(format!("Only the states of the first {MAX_SUBGRAPHS} waiting subgraphs were loaded."));
+                break;
+            }
+            match self.subgraph_state(thread, &place, room).await {
+                Ok(nested) => {
+                    room = room.saturating_sub(nested.get().len());
+                    added.push(Some(nested));
+                }
+                Err(error) => {
+                    added.push(None);
+                    let host = text::clean(&error.at.host).into_owned();
+                    missing.push(format!(
+                        "Couldn't load the state of the subgraph {name} from {host}: {}.",
+                        error.cause()
+                    ));
+                }
+            }
+        }
+        let state =
+            if added.iter().any(Option::is_some) { with_states(&state, &tasks, &added) } else { None }.unwrap_or(state);
+        NestedState { state, missing }
+    }
+
+    /// Returns the state of a subgraph that waits, with those of its own subgraphs.
+    async fn subgraph_state(&self, thread: &str, place: &Value, max_bytes: usize) -> Result<Box<RawValue>, ApiError> {
+        let body = json!({"checkpoint": place, "subgraphs": true});
+        self.search_up_to(&["threads", thread, "state", "checkpoint"], &body, max_bytes).await?.json()
+    }
+
     /// Returns the JSON schemas of an assistant, by its id: `{input_schema, state_schema, …}`. Only Python and Aegra servers
     /// answer this; JavaScript servers refuse it after some seconds.
     pub async fn assistant_schemas(&self, assistant: &str) -> Result<Value, ApiError> {
         self.get(&["assistants", assistant, "schemas"], &[]).await?.json()
     }
+}
+
+/// Returns the tasks of a state as received.
+fn tasks_of(state: &RawValue) -> Option<Vec<String>> {
+    let fields = object_fields(state.get()).ok()?;
+    let (_, tasks) = fields.into_iter().find(|(name, _)| name == "tasks")?;
+    let tasks: Vec<&RawValue> = serde_json::from_str(tasks.get()).ok()?;
+    Some(tasks.into_iter().map(|task| task.get().to_string()).collect())
+}
+
+/// Returns a state whose tasks have these states. All other values stay as received.
+fn with_states(state: &RawValue, tasks: &[String], added: &[Option<Box<RawValue>>]) -> Option<Box<RawValue>> {
+    let replaced = |json: &str, key: &str, value: &str| -> Option<String> {
+        let fields = object_fields(json).ok()?;
+        let kept = fields.iter().filter(|(name, _)| name != key);
+        let parts = kept.map(|(name, raw)| format!("{}:{}", Value::from(name.as_str()), raw.get()));
+        let parts: Vec<String> = parts.chain([format!("\"{key}\":{value}")]).collect();
+        Some(format!("{{{}}}", parts.join(",")))
+    };
+    let of_task = |(at, task): (usize, &String)| match added.get(at).and_then(Option::as_ref) {
+        Some(nested) => replaced(task, "state", nested.get()),
+        None => Some(task.clone()),
+    };
+    let tasks: Option<Vec<String>> = tasks.iter().enumerate().map(of_task).collect();
+    RawValue::from_string(replaced(state.get(), "tasks", &format!("[{}]", tasks?.join(",")))?).ok()
 }

@@ -9,6 +9,7 @@ mod service;
 pub use apply::Applied;
 
 use super::{ApiError, ControlPlane};
+use crate::thread_actions::Writer;
 use reqwest::Method;
 use runtail_core::model::{Change, Consent, Guard, Intent, NewRevision, Note, Plan, Preview, Secrets, Target};
 use runtail_core::text;
@@ -24,6 +25,8 @@ pub enum PlanError {
     Wrong(Vec<String>),
     /// The target's status doesn't allow it, and why.
     Unfit(String),
+    /// An edit of a state has to name the node in whose name it writes: why, and the nodes.
+    NeedsNode(String, Vec<Writer>),
     /// The target already has these settings.
     Nothing(String),
 }
@@ -49,7 +52,7 @@ impl fmt::Display for PlanError {
         match self {
             PlanError::Asked(error) => error.fmt(f),
             PlanError::Wrong(reasons) => f.write_str(&reasons.join("\n")),
-            PlanError::Unfit(why) | PlanError::Nothing(why) => f.write_str(why),
+            PlanError::Unfit(why) | PlanError::NeedsNode(why, _) | PlanError::Nothing(why) => f.write_str(why),
         }
     }
 }

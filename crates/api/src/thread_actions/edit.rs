@@ -3,7 +3,7 @@
 
 use super::base::Base;
 use super::plan::{assistant_of, named};
-use super::{LoadedThread, StartGuard, StateEdit, StateWrite, Step, ThreadPlan, WriteKind, unfit};
+use super::{Choice, LoadedThread, StartGuard, StateEdit, StateWrite, Step, ThreadPlan, WriteKind, Writer, unfit};
 use crate::answer::Service;
 use crate::{AgentServer, ApiError, PlanError, ServerKind};
 use reqwest::Method;
@@ -14,6 +14,8 @@ use std::collections::BTreeSet;
 
 /// Keys that an error names.
 const NAMED: usize = 12;
+/// Nodes that can be chosen for an edit.
+const MAX_WRITERS: usize = 200;
 
 /// The name under which an edit counts as the graph's input.
 const START: &str = "__start__";
@@ -39,6 +41,8 @@ pub(super) struct CheckedEdit {
     /// The keys that it writes, with their values until now.
     pub changes: Vec<Change>,
     pub notes: Vec<Note>,
+    /// The nodes in whose name it could write, if the server lists them.
+    pub choice: Option<Choice>,
 }
 
 impl AgentServer {
@@ -50,7 +54,7 @@ impl AgentServer {
         }
         let loaded = self.load_thread(thread).await?;
         let base = self.editable(thread, &loaded, edit.checkpoint.as_deref()).await?;
-        let CheckedEdit { mut body, changes, mut notes } = self.checked_edit(&loaded, &base, edit).await?;
+        let CheckedEdit { mut body, changes, mut notes, choice } = self.checked_edit(&loaded, &base, edit).await?;
         // The newest checkpoint is checked again before sending; servers show the thread's row as of a checkpoint that is
         // named here.
         if !base.is_newest {
@@ -65,7 +69,7 @@ impl AgentServer {
         }
         let title = format!("Edit the state of thread {}", short_id(thread));
         let write = self.state_write(thread, body, &loaded, WriteKind::Edit);
-        Ok(self.plan_write(title, write, changes, notes)?)
+        Ok(ThreadPlan { choice, ..self.plan_write(title, write, changes, notes)? })
     }
 
     /// Reads a checkpoint that can be edited now.
@@ -114,6 +118,7 @@ impl AgentServer {
         };
         let mut notes = unchecked_keys(&self.keys_of(assistant, base, newest.as_ref()).await, values)?;
         let drawing = self.drawing(assistant).await?;
+        notes.extend(drawing.unlisted(&base.facts.next));
         let mut body = json!({ "values": values });
         match edit.as_node.as_deref() {
             Some(node) => {
@@ -133,7 +138,8 @@ impl AgentServer {
             "The graph's reducers apply the edit on the server: lists usually grow, and messages are replaced by id. So the \
              result is not known before.",
         ));
-        Ok(CheckedEdit { body, changes: changes(base, values), notes })
+        let choice = drawing.writers().map(|nodes| Choice::AsNode { node: edit.as_node.clone(), nodes });
+        Ok(CheckedEdit { body, changes: changes(base, values), notes, choice })
     }
 
     /// Returns the keys of a graph's state: from its schemas, else from an old state and the newest one.
@@ -196,6 +202,31 @@ impl Drawing {
         Some(nodes.iter().filter_map(|node| node["id"].as_str()).collect())
     }
 
+    /// Returns the nodes in whose name a state can be edited, the input last; none if the server lists no nodes.
+    pub fn writers(&self) -> Option<Vec<Writer>> {
+        let own = self.nodes()?.into_iter().filter(|name| !matches!(*name, START | END) && !name.is_empty());
+        let writer = |node: &str| Writer { node: node.to_string(), then: self.then(node) };
+        let writers: Vec<Writer> = own.take(MAX_WRITERS).chain([START]).map(writer).collect();
+        (writers.len() > 1).then_some(writers)
+    }
+
+    /// Warns of next nodes that the graph doesn't list.
+    pub fn unlisted(&self, next: &[String]) -> Option<Note> {
+        // Only of these nodes a drawing without any says nothing.
+        self.writers()?;
+        let nodes = self.nodes()?;
+        let gone: Vec<String> =
+            next.iter().filter(|node| *node != START && !nodes.contains(&node.as_str())).cloned().collect();
+        let (noun, is) = if gone.len() == 1 { ("the node", "is") } else { ("the nodes", "are") };
+        (!gone.is_empty()).then(|| {
+            Note::warning(format!(
+                "The graph no longer lists {noun} {}, which {is} next at this checkpoint: the graph changed since. A run from \
+                 here may fail, or skip what is missing.",
+                named(&gone)
+            ))
+        })
+    }
+
     /// Checks that an edit can be made in the name of a node.
     fn check_node(&self, node: &str) -> Result<Option<Note>, PlanError> {
         let Some(nodes) = self.nodes() else {
@@ -213,8 +244,16 @@ impl Drawing {
         Err(PlanError::Wrong(vec![format!("the graph has no node {node}; it has {}", known.join(", "))]))
     }
 
-    /// Says which nodes follow a node.
+    /// Says which nodes follow an edit in the name of a node.
     pub fn after(&self, node: &str) -> String {
+        let what = match node {
+            START => "Counts as an input".to_string(),
+            node => format!("Counts as a write of {}", text::clean(node)),
+        };
+        format!("{what}. {}.", self.then(node))
+    }
+
+    fn then(&self, node: &str) -> String {
         let edges = self.0.as_ref().and_then(|graph| graph["edges"].as_array()).map(Vec::as_slice).unwrap_or_default();
         let from = || edges.iter().filter(|edge| edge["source"] == node);
         let is_conditional = from().any(|edge| edge["conditional"] == true);
@@ -222,14 +261,10 @@ impl Drawing {
             .filter_map(|edge| edge["target"].as_str())
             .map(|target| if target == END { "the end".to_string() } else { target.to_string() })
             .collect();
-        let what = match node {
-            START => "Counts as an input".to_string(),
-            node => format!("Counts as a write of {}", text::clean(node)),
-        };
         match (targets.is_empty(), is_conditional) {
-            (true, _) => format!("{what}. What runs next is decided by the server."),
-            (false, true) => format!("{what}. Next is decided by a condition: {}.", named(&targets)),
-            (false, false) => format!("{what}. Next: {}.", named(&targets)),
+            (true, _) => "What runs next is decided by the server".to_string(),
+            (false, true) => format!("Next is decided by a condition: {}", named(&targets)),
+            (false, false) => format!("Next: {}", named(&targets)),
         }
     }
 }

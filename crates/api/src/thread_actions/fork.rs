@@ -51,6 +51,7 @@ impl AgentServer {
         let mut notes = vec![from(&base)];
         notes.extend(other);
         notes.extend(self.runs_again(thread, &base).await);
+        notes.extend(self.drawing(&assistant).await?.unlisted(&base.facts.next));
         notes.extend(question_note(loaded, &base));
         notes.extend(busy_note(loaded));
         notes.extend(omitted_note(&omitted));
@@ -103,11 +104,12 @@ impl AgentServer {
             return Err(unfit(NEEDS_INPUT));
         }
         if base.facts.next.is_empty() && edit.as_node.is_none() {
+            let nodes = self.drawing(assistant_of(loaded)?).await?.writers().unwrap_or_default();
             let why = "The checkpoint is the end of its run: no node is next, so nothing would run after the edit. Name the \
                        node in whose name to edit (as_node); what follows it runs.";
-            return Err(unfit(why));
+            return Err(PlanError::NeedsNode(why.to_string(), nodes));
         }
-        let CheckedEdit { mut body, changes, notes: of_edit } = self.checked_edit(loaded, &base, edit).await?;
+        let CheckedEdit { mut body, changes, notes: of_edit, choice } = self.checked_edit(loaded, &base, edit).await?;
         body["checkpoint_id"] = base.id.as_str().into();
         let Rerun { body: run, omitted } = loaded.next_run(assistant_of(loaded)?);
         let mut run = run.continuing();
@@ -129,7 +131,7 @@ impl AgentServer {
             changes,
             ..self.shown(thread, notes)
         };
-        Ok(ThreadPlan { preview, choice: None, step: Step::WriteAndStart(Box::new(write), Box::new(start)) })
+        Ok(ThreadPlan { preview, choice, step: Step::WriteAndStart(Box::new(write), Box::new(start)) })
     }
 
     /// Returns the assistant that runs from a checkpoint: the thread's own, unless another graph wrote the checkpoint.

@@ -140,6 +140,15 @@ impl ThreadPlan {
     }
 }
 
+/// A node in whose name a state can be edited.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Writer {
+    /// Its name.
+    pub node: String,
+    /// What runs next after an edit in its name, as far as the graph's drawing tells.
+    pub then: String,
+}
+
 /// Something that a person can choose before a plan is carried out. Another choice is another plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Choice {
@@ -152,6 +161,12 @@ pub enum Choice {
     },
     /// The number of steps that the run may take.
     RecursionLimit(u64),
+    /// The node in whose name a state is edited; none means the node that wrote last.
+    AsNode {
+        node: Option<String>,
+        /// Those that the graph has.
+        nodes: Vec<Writer>,
+    },
 }
 
 #[derive(Clone)]

@@ -154,7 +154,7 @@ impl<'a> SnapshotFields<'a> {
 
     /// Returns the entry as it is in the event log, except for its position, because recordings only count events of
     /// the stream.
-    pub(crate) fn into_event(self, at: Timestamp) -> Event {
+    pub fn into_event(self, at: Timestamp) -> Event {
         let parts = [
             ("thread", self.thread),
             ("runs", self.runs),

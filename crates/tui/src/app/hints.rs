@@ -75,11 +75,16 @@ fn stream_hints(viewer: &Viewer, keymap: &Keymap, can_act: bool, ascii: bool) ->
         View::Delivery => ids.push(("stream.export", None)),
         View::History => {
             ids.clear();
-            if can_act && !viewer.is_recording() {
+            if can_act && viewer.history.has_states() {
                 ids.extend([("stream.again", Some("run again from here")), ("stream.edit_state", None)]);
             }
-            ids.push(("stream.play", Some("set A")));
-            ids.push(("stream.open", Some(viewer.history.open_label())));
+            if viewer.history.has_states() {
+                ids.push(("stream.play", Some("set A")));
+                ids.push(("stream.open", Some(viewer.history.open_label())));
+            }
+            if viewer.history.has_states() && viewer.history.has_other_branch() {
+                ids.push(("stream.compare", Some("compare branches")));
+            }
         }
         View::Messages | View::Updates | View::Runs => ids.push(("stream.open", None)),
     }
@@ -94,13 +99,14 @@ fn stream_hints(viewer: &Viewer, keymap: &Keymap, can_act: bool, ascii: bool) ->
     if is_filtering {
         ids.push(("app.back", Some("clear")));
     }
-    if !viewer.follows() && view != View::History {
+    let is_past = !viewer.follows() || viewer.shown_checkpoint().is_some();
+    if is_past && view != View::History {
         ids.push(("stream.follow", None));
     }
     if !(is_searching && in_tree) {
         ids.push(("stream.search", None));
     }
-    ids.truncate(MAX_HINTS);
+    ids.truncate(if view == View::History { MAX_HINTS + 1 } else { MAX_HINTS });
     ids.extend([("app.command", Some("commands")), ("app.help", None)]);
     let hint = |(id, label): (&str, Option<&'static str>)| {
         let (key, default_label) = keymap.hints_of([&id], ascii).pop()?;

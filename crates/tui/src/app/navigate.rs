@@ -348,6 +348,7 @@ impl App {
         let Some(viewer) = self.stream.tabs.shown_mut() else {
             return self.report_failure("No stream is open, so there is no event to go to.");
         };
+        viewer.leave_checkpoint();
         let position = viewer.event_log.position_of(number);
         let first = viewer.event_log.first_seq().map(|seq| viewer.event_log.number_of(seq)).unwrap_or_default();
         let last = viewer.event_log.events_until(viewer.event_log.last_seq());
@@ -366,9 +367,10 @@ impl App {
 
     /// Goes to the first event since a time of day, on the day of the newest event.
     fn go_to_time(&mut self, [hour, minute, second]: [u8; 3]) -> Vec<Effect> {
-        let Some(viewer) = self.stream.tabs.shown() else {
+        let Some(viewer) = self.stream.tabs.shown_mut() else {
             return self.report_failure("No stream is open, so there is no time to go to.");
         };
+        viewer.leave_checkpoint();
         let newest = viewer.event_log.last_seq();
         let Some(at) = viewer.event_log.time(newest) else {
             return self.report_failure("No events in this stream yet.");

@@ -374,7 +374,7 @@ pub const BINDINGS: &[Binding] = {
             &["="],
             A::Compare,
             "compare",
-            "In State: changes since the mark, else the previous state",
+            "In State: changes since a state; in History: branches",
         ),
         bind(
             "stream.fold_all",
@@ -460,7 +460,7 @@ pub const BINDINGS: &[Binding] = {
             &["ctrl-t"],
             A::Option,
             "option",
-            "Toggle the option: tracing project, queued runs",
+            "The option: tracing project, queued runs, the node",
         ),
         bind(
             "confirm.curl",

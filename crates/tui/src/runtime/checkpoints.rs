@@ -2,10 +2,10 @@
 
 use super::services::Services;
 use super::subs::Out;
-use crate::session::checkpoints::{CheckpointPage, CheckpointState, HistoryRequest};
+use crate::session::checkpoints::{CheckpointDetails, CheckpointPage, CheckpointState, HistoryRequest};
 use crate::session::msg::{SubscriptionEvent, ThreadRef};
 use runtail_api::{ApiError, Kind};
-use runtail_core::model::Checkpoint;
+use runtail_core::model::{Checkpoint, StateFacts};
 use std::sync::Arc;
 
 /// Maximum size of a page, in bytes. If a page is larger, a shorter one is requested.
@@ -25,6 +25,11 @@ pub async fn load(services: &Services, thread: &ThreadRef, request: HistoryReque
             let state = state(services, thread, &checkpoint).await;
             services.apply_error(&thread.server.profile, state.as_ref().err());
             SubscriptionEvent::CheckpointState(state)
+        }
+        HistoryRequest::Details { checkpoint } => {
+            let details = details(services, thread, &checkpoint).await;
+            services.apply_error(&thread.server.profile, details.as_ref().err());
+            SubscriptionEvent::CheckpointDetails(details)
         }
     };
     out.send(event).await;
@@ -58,4 +63,16 @@ async fn state(
     let client = services.agent_server(&thread.server).await?;
     let text: Box<str> = client.checkpoint_state_raw(&thread.id, checkpoint, MAX_STATE).await?.into();
     Ok(CheckpointState::read(text.into()).map(Arc::new))
+}
+
+async fn details(
+    services: &Services,
+    thread: &ThreadRef,
+    checkpoint: &str,
+) -> Result<Option<CheckpointDetails>, ApiError> {
+    let client = services.agent_server(&thread.server).await?;
+    let nested = client.nested_state(&thread.id, checkpoint, MAX_STATE).await?;
+    let is_saved = StateFacts::read(nested.state.get()).is_ok_and(|state| state.is_saved());
+    let text: Box<str> = nested.state.into();
+    Ok(is_saved.then(|| CheckpointDetails { text: text.into(), missing: nested.missing }))
 }

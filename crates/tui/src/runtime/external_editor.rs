@@ -10,6 +10,9 @@ const MAX_TEXT: u64 = 4 << 20;
 
 /// Opens a text in the user's editor, waits until the editor exits, and returns the edited text. The terminal must have
 /// been restored before.
+///
+/// # Errors
+/// No editor is set, it failed, or its text can't be read.
 pub fn edit(text: &str) -> Result<String, String> {
     let editor =
         ["VISUAL", "EDITOR"].into_iter().find_map(|name| std::env::var(name).ok().filter(|v| !v.trim().is_empty()));
@@ -24,6 +27,17 @@ pub fn edit(text: &str) -> Result<String, String> {
         Ok(status) => Err(format!("{editor} exited with {status}. Nothing was changed.")),
         Err(e) => Err(format!("Couldn't start {editor}: {e}")),
     }
+}
+
+/// Keeps a text in a file of its own that only the user can read. Returns the file.
+///
+/// # Errors
+/// The file can't be written.
+pub fn keep(text: &str) -> std::io::Result<PathBuf> {
+    let scratch = Scratch::new(text)?;
+    let path = scratch.0.clone();
+    std::mem::forget(scratch);
+    Ok(path)
 }
 
 /// Reads the edited file.
@@ -43,7 +57,9 @@ struct Scratch(PathBuf);
 
 impl Scratch {
     fn new(text: &str) -> std::io::Result<Scratch> {
-        let path = std::env::temp_dir().join(format!("runtail-{}.toml", uuid::Uuid::new_v4()));
+        // Editors choose the syntax by the extension.
+        let extension = if text.trim_start().starts_with('{') { "json" } else { "toml" };
+        let path = std::env::temp_dir().join(format!("runtail-{}.{extension}", uuid::Uuid::new_v4()));
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]

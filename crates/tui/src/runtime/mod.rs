@@ -8,7 +8,7 @@ mod checkpoints;
 mod dashboard;
 mod effects;
 mod export;
-mod external_editor;
+pub mod external_editor;
 mod fatal;
 mod find;
 mod frames;

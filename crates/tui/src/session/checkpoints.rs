@@ -1,6 +1,6 @@
 //! What the History view requests from a server, and what it receives.
 
-use runtail_core::model::Checkpoint;
+use runtail_core::model::{Checkpoint, StateFacts};
 use runtail_stream::projection::index::Excerpt;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -14,6 +14,8 @@ pub enum HistoryRequest {
     Page { before: Option<String>, limit: usize },
     /// The state at a checkpoint.
     State { checkpoint: String },
+    /// The state at a checkpoint, with those of the subgraphs that wait there.
+    Details { checkpoint: String },
 }
 
 /// A page of a history.
@@ -25,6 +27,14 @@ pub struct CheckpointPage {
     pub is_last: bool,
 }
 
+/// The state at a checkpoint with the states of its waiting subgraphs.
+#[derive(Debug, Clone)]
+pub struct CheckpointDetails {
+    pub text: Arc<str>,
+    /// Why the states of subgraphs are missing, a sentence each.
+    pub missing: Vec<String>,
+}
+
 /// The state at a checkpoint, as received.
 #[derive(Debug)]
 pub struct CheckpointState {
@@ -33,23 +43,17 @@ pub struct CheckpointState {
 }
 
 impl CheckpointState {
-    /// Reads a state. Returns `None` for the answer that servers give for an unknown checkpoint: an empty state without
-    /// metadata and without a time (acting reference §5).
+    /// Reads a state. Returns `None` for the answer that servers give for an unknown checkpoint: an empty state without a
+    /// source and without a time (acting reference §5).
     pub fn read(text: Arc<str>) -> Option<CheckpointState> {
         #[derive(Deserialize, Default)]
         #[serde(default)]
         struct State<'a> {
             #[serde(borrow)]
             values: Option<&'a RawValue>,
-            #[serde(borrow)]
-            metadata: Option<&'a RawValue>,
-            #[serde(borrow)]
-            created_at: Option<&'a RawValue>,
         }
+        StateFacts::read(&text).ok().filter(StateFacts::is_saved)?;
         let state: State<'_> = serde_json::from_str(&text).ok()?;
-        if state.metadata.is_none() && state.created_at.is_none() {
-            return None;
-        }
         // The values are a part of the text, so their place follows from the addresses.
         let values = state.values.map(RawValue::get).unwrap_or_default();
         let from = (values.as_ptr() as usize).checked_sub(text.as_ptr() as usize).filter(|_| !values.is_empty());
@@ -75,13 +79,16 @@ mod tests {
 
     #[test]
     fn values_are_found_and_unknown_checkpoints_have_no_state() {
-        let state = CheckpointState::read(r#"{"next":[], "values": {"a":[1]} ,"metadata":{"step":1}}"#.into()).unwrap();
+        let state =
+            CheckpointState::read(r#"{"next":[], "values": {"a":[1]} ,"metadata":{"source":"loop"}}"#.into()).unwrap();
         assert_eq!(state.values().as_str(), r#"{"a":[1]}"#);
         let none = CheckpointState::read(r#"{"values":null,"created_at":"2026-11-22T03:00:00Z"}"#.into()).unwrap();
         assert_eq!(none.values().as_str(), "{}");
         let unknown =
             r#"{"values":{},"next":[],"metadata":null,"created_at":null,"checkpoint":{"checkpoint_id":"nope"}}"#;
         assert!(CheckpointState::read(unknown.into()).is_none());
+        // Aegra has empty metadata.
+        assert!(CheckpointState::read(unknown.replace(r#""metadata":null"#, r#""metadata":{}"#).into()).is_none());
         assert!(CheckpointState::read("[]".into()).is_none());
     }
 }

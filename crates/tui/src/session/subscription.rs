@@ -1,6 +1,6 @@
 //! Subscriptions: the background tasks that the state needs, and their events.
 
-use super::checkpoints::{CheckpointPage, CheckpointState, HistoryRequest};
+use super::checkpoints::{CheckpointDetails, CheckpointPage, CheckpointState, HistoryRequest};
 use super::refs::{RevisionRef, ServerRef, StreamTarget, ThreadRef};
 use crate::widgets::jobs::{JobProgress, JobSpec};
 use jiff::{SignedDuration, Timestamp};
@@ -79,6 +79,8 @@ pub enum SubscriptionEvent {
     Checkpoints(Result<CheckpointPage, ApiError>),
     /// The state at a checkpoint; `None` if the server doesn't have that checkpoint.
     CheckpointState(Result<Option<Arc<CheckpointState>>, ApiError>),
+    /// The state at a checkpoint with those of its subgraphs; `None` if the server has no such checkpoint.
+    CheckpointDetails(Result<Option<CheckpointDetails>, ApiError>),
 }
 
 /// When a poll sends its next request.

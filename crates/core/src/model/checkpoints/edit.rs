@@ -19,7 +19,7 @@ pub struct StateProblem {
 
 /// Returns values as a document: each key on a line of its own. `None` if they are no object.
 pub fn state_document(values: &str) -> Option<String> {
-    let fields = fields(values).ok()?;
+    let fields = object_fields(values).ok()?;
     if fields.is_empty() {
         return Some("{\n}\n".into());
     }
@@ -43,13 +43,13 @@ pub fn state_document(values: &str) -> Option<String> {
 pub fn changed_values(original: &str, document: &str) -> Result<Map<String, Value>, StateProblem> {
     let at = |place: (usize, usize), message: String| StateProblem { place, message };
     let whole = |message: &str| at((1, 1), message.to_string());
-    let edited = fields(document).map_err(|error| {
+    let edited = object_fields(document).map_err(|error| {
         let message = error.to_string();
         // The position is shown on its own.
         let message = message.split(" at line ").next().unwrap_or_default().to_string();
         at((error.line().max(1), error.column().max(1)), message)
     })?;
-    let before = fields(original).unwrap_or_default();
+    let before = object_fields(original).unwrap_or_default();
     if let Some((key, _)) = before.iter().find(|(key, _)| !edited.iter().any(|(known, _)| known == key)) {
         return Err(whole(&format!("{} is missing: a key can't be removed, only set to null", text::seen(key, 60))));
     }
@@ -110,7 +110,10 @@ fn numbers(json: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the fields of an object in order, duplicates included.
-fn fields(json: &str) -> Result<Vec<(String, &RawValue)>, serde_json::Error> {
+///
+/// # Errors
+/// The text is no JSON object.
+pub fn object_fields(json: &str) -> Result<Vec<(String, &RawValue)>, serde_json::Error> {
     struct Fields<'a>(Vec<(String, &'a RawValue)>);
     impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
         fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -2,13 +2,15 @@
 
 mod edit;
 mod graph;
+mod split;
 #[cfg(test)]
 mod tests;
 mod tree;
 mod wrote;
 
-pub use edit::{StateProblem, changed_values, state_document};
+pub use edit::{StateProblem, changed_values, object_fields, state_document};
 pub use graph::{Cell as GraphCell, GraphRow};
+pub use split::Split;
 pub use tree::{CheckpointTree, Parent, StepOutcome};
 
 use super::{StateFacts, summary_of};

@@ -12,10 +12,13 @@ use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::scroll::{Flat, Place};
 use crate::widgets::text_input::TextInput;
 use jiff::Timestamp;
-use runtail_api::{ApiError, CancelAction, Choice, PlanError, ThreadIntent};
+use runtail_api::{ApiError, CancelAction, Choice, ForkChange, PlanError, ThreadIntent, Writer};
 use runtail_core::model::{Intent, Preview};
 use runtail_core::text;
 use std::sync::Arc;
+
+/// Maximum number of nodes that a preview lists to choose from.
+const MAX_WRITER_LINES: usize = 12;
 
 /// A change that waits for confirmation.
 #[derive(Debug, Clone)]
@@ -152,6 +155,58 @@ impl Confirm {
         }
     }
 
+    /// Returns the node in whose name a state is edited, and those that can be chosen.
+    fn node_choice(&self) -> Option<(Option<&str>, &[Writer])> {
+        match (&self.stage, &self.choice) {
+            (Stage::Refused(PlanError::NeedsNode(_, nodes)), _) if !nodes.is_empty() => Some((None, nodes)),
+            (Stage::Ready(_), Some(Choice::AsNode { node, nodes })) => Some((node.as_deref(), nodes)),
+            _ => None,
+        }
+    }
+
+    /// Returns the lines of the nodes in whose name a state can be edited.
+    fn writer_lines(&self, key: &str, width: usize) -> Vec<Line> {
+        let Some((chosen, nodes)) = self.node_choice() else { return Vec::new() };
+        let at = chosen.and_then(|node| nodes.iter().position(|known| known.node == node));
+        // The chosen node stays visible in a long list.
+        let first = at.map_or(0, |at| at.saturating_sub(MAX_WRITER_LINES / 2));
+        let first = first.min(nodes.len().saturating_sub(MAX_WRITER_LINES));
+        let shown = nodes.iter().skip(first).take(MAX_WRITER_LINES);
+        let name_width = shown.clone().map(|one| text::width(&text::clean(&one.node))).max().unwrap_or(0).min(30);
+        let heading = match &self.stage {
+            Stage::Refused(_) => format!("Write as ({key} chooses the node)"),
+            _ => format!("Write as ({key} chooses another node)"),
+        };
+        let mut lines = vec![Line::new(), Line::of(Tone::Dim, &text::fit(&heading, width))];
+        if !matches!(self.stage, Stage::Refused(_)) {
+            lines.push(writer_line(chosen.is_none(), "the node that wrote last", ""));
+        }
+        for one in shown {
+            let name = text::seen(&one.node, name_width);
+            let pad = " ".repeat(name_width.saturating_sub(text::width(&name)));
+            let then = text::seen(&one.then, width.saturating_sub(name_width + 6));
+            lines.push(writer_line(chosen == Some(&*one.node), &format!("{name}{pad}"), &then));
+        }
+        if nodes.len() > first + MAX_WRITER_LINES || first > 0 {
+            lines.push(Line::of(Tone::Dim, &format!("    {} nodes in all", nodes.len())));
+        }
+        lines
+    }
+
+    /// Returns the same edit in the name of the next node.
+    fn as_next_node(&self) -> Option<Proposal> {
+        let (node, nodes) = self.node_choice()?;
+        let next = next_node(node, nodes).map(str::to_string);
+        let Proposal::Thread(server, mut intent) = self.proposal.clone() else { return None };
+        match &mut intent {
+            ThreadIntent::EditState { edit, .. } | ThreadIntent::Fork { change: ForkChange::Edit(edit), .. } => {
+                edit.as_node = next;
+            }
+            _ => return None,
+        }
+        Some(Proposal::Thread(server, intent))
+    }
+
     /// Returns the actions for the footer, depending on the stage.
     fn useful_actions(&self) -> &'static [&'static str] {
         match self.stage {
@@ -187,12 +242,29 @@ impl Confirm {
         if let Some(preview) = self.preview() {
             lines.extend(preview_lines(preview, width));
         }
+        lines.extend(self.writer_lines("ctrl-t", width));
         if let Some(option) = self.option("ctrl-t") {
             lines.push(Line::new());
             lines.push(Line::of(Tone::Dim, &option));
         }
         lines
     }
+}
+
+fn writer_line(is_chosen: bool, name: &str, then: &str) -> Line {
+    let (mark, tone) = if is_chosen { ("  ● ", Tone::Strong) } else { ("    ", Tone::Plain) };
+    Line::of(Tone::Accent, mark).with(tone, name).with(Tone::Dim, &format!("  {then}"))
+}
+
+/// Returns the node after a node in a list; after the last one none, which is the node that wrote last.
+fn next_node<'a>(node: Option<&str>, nodes: &'a [Writer]) -> Option<&'a str> {
+    let at = node.and_then(|node| nodes.iter().position(|known| known.node == node));
+    let next = match (node, at) {
+        (None, _) => 0,
+        (Some(_), Some(at)) => at + 1,
+        (Some(_), None) => return None,
+    };
+    nodes.get(next).map(|next| &*next.node)
 }
 
 /// Returns the area of the preview; the prompt is below it.
@@ -296,6 +368,9 @@ impl Confirm {
 
     /// Toggles the option of a change. This is another request, so it is planned again.
     fn toggle_option(&mut self, cx: &Cx<'_>) -> Requests {
+        if let Some(other) = self.as_next_node() {
+            return self.replan(cx, other);
+        }
         if !matches!(self.stage, Stage::Ready(_)) {
             return Requests::none();
         }

@@ -171,7 +171,7 @@ impl StreamState {
         let Some(recording) = self.recordings.iter().find(|recording| recording.stream == viewer.id) else {
             return false;
         };
-        let event_log = &viewer.event_log;
+        let event_log = viewer.live_log();
         let behind = event_log.newest_seq().next() - recording.next;
         let kept = event_log.retained_events().max(1) as u64;
         let limits = event_log.limits();
@@ -233,7 +233,7 @@ impl StreamState {
             let viewer = streams.all().iter().find(|viewer| viewer.id == recording.stream);
             // A failed stream sends no end record.
             recording.stopping |= viewer.is_some_and(|viewer| !viewer.is_open());
-            let mut part = match own.as_ref().or(viewer.map(|viewer| &viewer.event_log)) {
+            let mut part = match own.as_ref().or(viewer.map(Viewer::live_log)) {
                 Some(event_log) => recording.next_part(event_log),
                 None => Part::default(),
             };

@@ -190,6 +190,10 @@ fn connection(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, brief: bool) ->
         let s = if gaps == 1 { "" } else { "s" };
         part(Tone::Dim, &format!("? {} gap{s} · 8  ", text::count(gaps)));
     }
+    if let Some(checkpoint) = viewer.shown_checkpoint() {
+        let at = checkpoint.at.map(|at| format!(", {}", super::views::clock(at, &cx.session.settings.tz)));
+        part(Tone::Strong, &format!("at {}{} · G  ", checkpoint.name, at.unwrap_or_default()));
+    }
     match (viewer.playhead(), viewer.follows(), viewer.unseen()) {
         (Some(playhead), ..) => {
             let at = playhead.time.map(|time| {

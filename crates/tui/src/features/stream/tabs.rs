@@ -29,7 +29,7 @@ pub(crate) struct Closed {
 impl Closed {
     fn new(viewer: &mut Viewer) -> Closed {
         let duplicates = viewer.delivery_log().duplicates;
-        Closed { stream: viewer.id, duplicates, event_log: std::mem::take(&mut viewer.event_log) }
+        Closed { stream: viewer.id, duplicates, event_log: std::mem::take(viewer.live_log_mut()) }
     }
 }
 
@@ -166,9 +166,9 @@ impl Streams {
             }
         }
         if let Some(excess) = excess(&self.open)
-            && let Some(largest) = self.open.iter_mut().max_by_key(|viewer| viewer.event_log.kept_bytes())
+            && let Some(largest) = self.open.iter_mut().max_by_key(|viewer| viewer.live_log().kept_bytes())
         {
-            largest.event_log.shrink_by(excess);
+            largest.live_log_mut().shrink_by(excess);
         }
     }
 

@@ -237,6 +237,13 @@ impl StreamState {
     /// Moves to landmarks and in time. Returns `None` for other actions.
     fn navigate(&mut self, session: &Session, action: Action) -> Option<Requests> {
         let viewer = self.tabs.shown_mut()?;
+        if matches!(
+            action,
+            Action::Replay | Action::Play | Action::Earlier | Action::Later | Action::SlideBack | Action::SlideOn
+        ) {
+            // Time travel moves among the events of the stream.
+            viewer.leave_checkpoint();
+        }
         match action {
             Action::NextMatch | Action::PrevMatch => {
                 let forward = action == Action::NextMatch;
@@ -488,6 +495,10 @@ impl Component for StreamState {
         }
         let viewer = self.tabs.shown_mut()?;
         if !quit && viewer.view() == View::History && viewer.history.close() {
+            return Some(Requests::none());
+        }
+        if !quit && viewer.leave_checkpoint() {
+            viewer.show(View::History);
             return Some(Requests::none());
         }
         let thread = self.tabs.shown()?.thread_id.clone();

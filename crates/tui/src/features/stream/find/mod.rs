@@ -82,6 +82,11 @@ impl Find {
         &self.marks
     }
 
+    /// Exchanges the marks with those of another log.
+    pub(crate) fn swap_marks(&mut self, marks: &mut BTreeSet<Seq>) {
+        std::mem::swap(&mut self.marks, marks);
+    }
+
     /// Toggles the mark of an event. Returns false if there are too many marks.
     pub(crate) fn mark(&mut self, seq: Seq) -> bool {
         self.marks.remove(&seq) || (self.marks.len() < MAX_MARKS && self.marks.insert(seq))

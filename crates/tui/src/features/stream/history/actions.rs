@@ -5,7 +5,7 @@ use super::{History, Purpose};
 use crate::features::stream::StreamState;
 use crate::features::stream::viewer::{View, Viewer};
 use crate::input::action::Action;
-use crate::session::checkpoints::CheckpointState;
+use crate::session::checkpoints::{CheckpointDetails, CheckpointState};
 use crate::session::msg::{Epoch, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind, ThreadRef};
 use crate::session::subject::Subject;
 use crate::session::{Requests, Route, Session};
@@ -13,6 +13,7 @@ use runtail_api::{ForkChange, ThreadIntent};
 use runtail_core::model::state_document;
 use runtail_core::text;
 use runtail_stream::SnapshotFields;
+use serde_json::value::RawValue;
 use std::sync::Arc;
 
 /// Maximum bytes of a state that is edited in the dashboard.
@@ -83,15 +84,26 @@ impl StreamState {
 
     /// Applies a part of a history.
     pub fn on_history(&mut self, number: u64, event: SubscriptionEvent) -> Requests {
+        let is_shown = self.tabs.shown().map(|viewer| viewer.id);
         let requested = self.tabs.all_mut().iter_mut().find(|viewer| viewer.history.has_request(number));
         let Some(viewer) = requested else { return Requests::none() };
+        // What was awaited would cover what the user reads now.
+        let is_watched = is_shown == Some(viewer.id) && viewer.view() == View::History;
+        if !is_watched {
+            viewer.history.await_nothing();
+        }
         match event {
             SubscriptionEvent::Checkpoints(page) => viewer.history.on_page(number, page),
             SubscriptionEvent::CheckpointState(state) => match viewer.history.on_state(number, state) {
-                Arrived::Nothing => {}
-                Arrived::State(Purpose::Show, id, state) => return show(&viewer.history, &id, &state),
+                Arrived::Nothing | Arrived::Details(..) => {}
+                Arrived::State(Purpose::Show, id, state) => return go_there(viewer, &id, &state),
                 Arrived::State(Purpose::Edit, id, state) => return edit(viewer, &id, &state),
                 Arrived::Failed(why) => return Requests::error(why),
+            },
+            SubscriptionEvent::CheckpointDetails(details) => match viewer.history.on_details(number, details) {
+                Arrived::Details(id, details) => return show_details(&viewer.history, &id, details),
+                Arrived::Failed(why) => return Requests::error(why),
+                Arrived::Nothing | Arrived::State(..) => {}
             },
             _ => {}
         }
@@ -134,8 +146,10 @@ impl StreamState {
                 let how = "`runtail threads history T --tree` prints it.";
                 return Some(Requests::info(format!("The history can't be saved from here. {how}")));
             }
-            // A mark, and the base of a comparison, belong to events and states of the stream.
-            Action::Mark | Action::Compare => {
+            Action::Compare => return Some(compare_branches(history, &session.key("stream.compare"))),
+            Action::Describe => return Some(details(viewer, session)),
+            // A mark belongs to events of the stream.
+            Action::Mark => {
                 let key = session.key("stream.play");
                 return Some(Requests::info(format!("Press {key} to set the checkpoint to compare with.")));
             }
@@ -166,7 +180,7 @@ fn with_state(viewer: &mut Viewer, purpose: Purpose) -> Requests {
         return Requests::error(why);
     }
     match (history.states.get(&id).cloned(), purpose) {
-        (Some(state), Purpose::Show) => show(history, &id, &state),
+        (Some(state), Purpose::Show) => go_there(viewer, &id, &state),
         (Some(state), Purpose::Edit) => edit(viewer, &id, &state),
         (None, _) => {
             history.awaited = Some((id, purpose));
@@ -175,10 +189,61 @@ fn with_state(viewer: &mut Viewer, purpose: Purpose) -> Requests {
     }
 }
 
-/// Opens the state at a checkpoint.
-fn show(history: &History, id: &str, state: &CheckpointState) -> Requests {
-    let title = format!("state at {} · {}", history.step_name(id), text::short_id(id));
-    Route::Document { title, text: state.text().clone() }.into()
+/// Shows the state at a checkpoint in all views, the State view first.
+fn go_there(viewer: &mut Viewer, id: &str, state: &CheckpointState) -> Requests {
+    let Ok(raw) = serde_json::from_str::<&RawValue>(state.text()) else { return Requests::none() };
+    let history = &viewer.history;
+    let (name, branch) = (history.step_name(id), history.branch_of(id));
+    let at = history.tree.find(id).and_then(|at| history.tree.entries()[at].at);
+    viewer.show_checkpoint(name, at, raw, &branch);
+    viewer.show(View::State);
+    Requests::none()
+}
+
+/// Loads a checkpoint as the server has it, with the states of its subgraphs.
+fn details(viewer: &mut Viewer, session: &Session) -> Requests {
+    if viewer.is_recording() {
+        return Requests::info("A recording has the checkpoints, but not the states at them.");
+    }
+    let Some(id) = viewer.history.id_under_cursor().map(str::to_string) else { return Requests::none() };
+    viewer.history.request_details(id, session.next_stream.take());
+    Requests::info("Loading the checkpoint…")
+}
+
+/// Opens a checkpoint as the server has it. Each waiting subgraph's state is at its task.
+fn show_details(history: &History, id: &str, details: CheckpointDetails) -> Requests {
+    let title = format!("{} · checkpoint {}", history.step_name(id), text::short_id(id));
+    let mut out = Requests::from(Route::Document { title, text: details.text });
+    if let [first, more @ ..] = details.missing.as_slice() {
+        let more = if more.is_empty() { String::new() } else { format!(" ({} more)", more.len()) };
+        out.notify(true, format!("{first}{more}"));
+    }
+    out
+}
+
+/// Compares the branch under the cursor with another that begins at the same checkpoint; again, with the next one.
+fn compare_branches(history: &mut History, key: &str) -> Requests {
+    let Some(split) = history.under_cursor().and_then(|at| history.tree.split(at)) else {
+        return Requests::info(match history.is_complete() {
+            true => "No other branch begins at this checkpoint or before it.",
+            false => "No other branch begins before this checkpoint, as far as the history is loaded.",
+        });
+    };
+    let shown = history.base.as_deref().and_then(|id| history.tree.find(id));
+    let is_compared = history.under_cursor() == Some(split.tip);
+    let at = split.others.iter().position(|other| is_compared && Some(*other) == shown);
+    let next = at.map_or(0, |at| (at + 1) % split.others.len());
+    let id = |at: usize| history.tree.entries()[at].id.clone();
+    let (base, tip, fork) = (id(split.others[next]), id(split.tip), id(split.fork));
+    history.base = Some(base.clone());
+    history.is_open_below = true;
+    history.set_cursor(split.tip);
+    let names = [&base, &tip, &fork].map(|id| history.step_name(id));
+    let more = match split.others.len() {
+        1 => String::new(),
+        count => format!(" (branch {} of {count}, {key} shows the next)", next + 1),
+    };
+    Requests::info(format!("From {} to {}, branches from {}{more}.", names[0], names[1], names[2]))
 }
 
 /// Opens the preview of a run from the checkpoint under the cursor.

@@ -1,7 +1,7 @@
 //! Loading the history page by page, and the states that are shown.
 
 use super::{History, Purpose};
-use crate::session::checkpoints::{CheckpointPage, CheckpointState, HistoryRequest};
+use crate::session::checkpoints::{CheckpointDetails, CheckpointPage, CheckpointState, HistoryRequest};
 use runtail_api::ApiError;
 use runtail_core::model::{Checkpoint, Parent};
 use runtail_core::text;
@@ -17,6 +17,8 @@ pub(super) const REFRESH: usize = 20;
 pub(super) const MAX_CHECKPOINTS: usize = 10_000;
 /// Maximum number of states that are loaded at once.
 const MAX_STATES: usize = 3;
+/// Why there is no state at a checkpoint that was listed before.
+const GONE: &str = "The server no longer has this checkpoint. Press r to reload.";
 
 /// What is loaded, and what is being loaded.
 #[derive(Debug, Default)]
@@ -29,6 +31,8 @@ pub(super) struct Loading {
     is_recorded: bool,
     page: Option<PageRequest>,
     states: Vec<(String, u64)>,
+    /// The checkpoint whose details are awaited.
+    pub(super) details: Option<(String, u64)>,
     failure: Option<Failure>,
     /// The oldest checkpoint that was received, in the server's order.
     oldest: Option<String>,
@@ -67,7 +71,9 @@ pub(super) enum Arrived {
     Nothing,
     /// The awaited state.
     State(Purpose, String, Arc<CheckpointState>),
-    /// The awaited state could not be loaded.
+    /// The awaited details of a checkpoint.
+    Details(String, CheckpointDetails),
+    /// What was awaited could not be loaded.
     Failed(String),
 }
 
@@ -78,7 +84,10 @@ impl History {
         let page =
             page.map(|page| (page.number, HistoryRequest::Page { before: page.before.clone(), limit: page.limit }));
         let states = self.loading.states.iter();
-        page.into_iter().chain(states.map(|(id, number)| (*number, HistoryRequest::State { checkpoint: id.clone() })))
+        let states = states.map(|(id, number)| (*number, HistoryRequest::State { checkpoint: id.clone() }));
+        let details = self.loading.details.iter();
+        let details = details.map(|(id, number)| (*number, HistoryRequest::Details { checkpoint: id.clone() }));
+        page.into_iter().chain(states).chain(details)
     }
 
     /// Returns whether a request is in progress.
@@ -112,6 +121,7 @@ impl History {
         if known.refreshes != self.loading.seen.refreshes {
             self.loading.failure = None;
             self.states.failed.clear();
+            self.lacks_states = false;
         }
         self.request_page(known, &number);
         self.request_states(&number);
@@ -214,12 +224,43 @@ impl History {
                 self.states.keep(id.clone(), state.clone(), &shown);
                 return purpose.map_or(Arrived::Nothing, |purpose| Arrived::State(purpose, id, state));
             }
-            Ok(None) => "The server no longer has this checkpoint. Press r to reload.".to_string(),
-            Err(error) if error.may_lack_call() => "This server doesn't offer the state at a checkpoint.".to_string(),
-            Err(error) => format!("Couldn't load the state: {}. Press r to retry.", error.cause()),
+            Ok(None) => GONE.to_string(),
+            Err(error) => self.state_error(&error),
         };
         self.states.failed.insert(id, why.clone());
         if purpose.is_some() { Arrived::Failed(why) } else { Arrived::Nothing }
+    }
+
+    fn state_error(&mut self, error: &ApiError) -> String {
+        if error.may_lack_call() {
+            self.lacks_states = true;
+            return "This server doesn't offer the state at a checkpoint, so checkpoints can't be compared, edited or run \
+                    again here."
+                .to_string();
+        }
+        format!("Couldn't load the state: {}. Press r to retry.", error.cause())
+    }
+
+    /// Requests the details of a checkpoint.
+    pub(super) fn request_details(&mut self, checkpoint: String, number: u64) {
+        self.loading.details = Some((checkpoint, number));
+    }
+
+    /// Applies the details of a checkpoint, if they are still wanted.
+    pub(super) fn on_details(&mut self, number: u64, details: Result<Option<CheckpointDetails>, ApiError>) -> Arrived {
+        let Some((id, _)) = self.loading.details.take_if(|(_, known)| *known == number) else {
+            return Arrived::Nothing;
+        };
+        match details {
+            Ok(Some(details)) => Arrived::Details(id, details),
+            Ok(None) => Arrived::Failed(GONE.to_string()),
+            Err(error) => Arrived::Failed(self.state_error(&error)),
+        }
+    }
+
+    /// Returns whether the checkpoints are those of a recording.
+    pub(super) fn is_recorded(&self) -> bool {
+        self.loading.is_recorded
     }
 
     /// Records that the task of a request failed.
@@ -229,6 +270,8 @@ impl History {
         } else if let Some(at) = self.loading.states.iter().position(|(_, known)| *known == number) {
             let (id, _) = self.loading.states.remove(at);
             self.states.failed.insert(id, format!("Couldn't load the state: {why}"));
+        } else {
+            self.loading.details.take_if(|(_, known)| *known == number);
         }
     }
 
@@ -277,7 +320,11 @@ impl History {
 /// Returns why the history could not be loaded.
 pub(super) fn failure_text(failure: &Failure) -> String {
     match failure {
-        Failure::NotOffered => "The history of a thread is not offered by this server.".into(),
+        Failure::NotOffered => {
+            "The history of a thread is not offered by this server, so there are no checkpoints to compare, \
+                                edit or run again from."
+                .into()
+        }
         Failure::Request(error) => format!("Couldn't load the history: {}. Press r to retry.", error.cause()),
         Failure::Task(why) => format!("Couldn't load the history: {why}. Press r to retry."),
     }

@@ -8,6 +8,7 @@ mod view;
 
 pub(super) use view::draw;
 
+use super::viewer::Branch;
 use crate::session::checkpoints::CheckpointState;
 use crate::widgets::area::Area;
 use crate::widgets::jobs::{JobProgress, PendingJob};
@@ -45,6 +46,8 @@ pub struct History {
     is_in_difference: bool,
     /// What to do with a state once it is loaded.
     awaited: Option<(String, Purpose)>,
+    /// Whether the server has no call for the state at a checkpoint.
+    lacks_states: bool,
     /// The text to search for.
     search: String,
     /// The areas of the last layout.
@@ -54,6 +57,7 @@ pub struct History {
 /// Why a state is awaited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
+    /// To show it in all views.
     Show,
     Edit,
 }
@@ -171,7 +175,14 @@ impl History {
         // At the newest one the cursor stays with the head.
         self.cursor = self.tree.entries().get(entry).filter(|_| entry > 0).map(|entry| entry.id.clone());
         self.difference.reset_scroll();
+        self.await_nothing();
         self.scroll_to_cursor();
+    }
+
+    /// Drops what would be opened once it is loaded.
+    fn await_nothing(&mut self) {
+        self.awaited = None;
+        self.loading.details = None;
     }
 
     fn scroll_to_cursor(&mut self) {
@@ -250,7 +261,33 @@ impl History {
 
     /// Returns what Enter does, for the footer.
     pub fn open_label(&self) -> &'static str {
-        if self.shows_difference() { "state" } else { "difference" }
+        if self.shows_difference() { "go there" } else { "difference" }
+    }
+
+    /// Returns whether the states at checkpoints can be loaded.
+    pub fn has_states(&self) -> bool {
+        !self.is_empty() && !self.lacks_states && !self.is_recorded()
+    }
+
+    /// Returns whether there are branches to compare with the one under the cursor.
+    pub fn has_other_branch(&self) -> bool {
+        self.under_cursor().is_some_and(|at| self.tree.split(at).is_some())
+    }
+
+    /// Returns the checkpoint and those before it, with the runs that wrote them.
+    fn branch_of(&self, id: &str) -> Branch {
+        let mut branch = Branch::default();
+        let mut at = self.tree.find(id);
+        while let Some(entry) = at {
+            let checkpoint = &self.tree.entries()[entry];
+            branch.checkpoints.insert(checkpoint.id.clone());
+            branch.runs.extend(checkpoint.run_id.clone());
+            at = match self.tree.parent(entry) {
+                Parent::At(parent) => Some(parent),
+                Parent::NotLoaded | Parent::None => None,
+            };
+        }
+        branch
     }
 
     pub fn work(&self) -> Option<&PendingJob> {

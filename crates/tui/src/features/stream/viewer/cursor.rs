@@ -236,6 +236,9 @@ impl Viewer {
 
     /// Moves to the newest entry, and follows new events.
     pub fn follow(&mut self) {
+        if self.leave_checkpoint() {
+            return;
+        }
         if self.playhead().is_some() {
             return self.return_to_present();
         }

@@ -208,6 +208,9 @@ impl Viewer {
 
     /// Returns the badge of the thread at the shown event. During time travel its ages are those at that event.
     pub fn badge(&self, now: Timestamp) -> Line {
+        if let Some(checkpoint) = self.shown_checkpoint() {
+            return badge(self.shown_status(), checkpoint.at.unwrap_or(now));
+        }
         let Some(past) = self.playhead() else { return self.present_badge(now) };
         if *self.shown_status() == ThreadStatus::Loading {
             return Line::of(Tone::Dim, "before the first event");

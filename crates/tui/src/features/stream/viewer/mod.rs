@@ -1,5 +1,6 @@
 //! A stream on the screen: one event log, its projections, and the views that share one cursor.
 
+mod checkpoint;
 mod cursor;
 mod display_options;
 mod export;
@@ -32,6 +33,7 @@ use runtail_stream::{End, EventLog, Item, Limits, Record, Seq, Target};
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use checkpoint::{Branch, ShownCheckpoint};
 pub use find::{Found, Landmark};
 pub use head::Cancelling;
 pub use time_travel::{Past, Playhead, Speed};
@@ -155,6 +157,8 @@ pub struct Viewer {
     pub projections: Projections,
     /// The saved states for time travel, and the shown event.
     past: Past,
+    /// The checkpoint that the views show, with the live log meanwhile.
+    checkpoint: Option<Box<ShownCheckpoint>>,
     pub connection: ConnectionState,
     /// The views of the two halves. They always differ.
     halves: [View; 2],
@@ -242,6 +246,7 @@ impl Viewer {
             event_log: EventLog::new(Limits { max_rows: limits.max_rows, max_bytes }),
             projections,
             past: Past::default(),
+            checkpoint: None,
             connection: ConnectionState::Connecting { since: now, conn: 1 },
             halves: [View::Messages, View::Raw],
             focused_half: 0,
@@ -296,6 +301,10 @@ impl Viewer {
 
     /// Applies items from the source.
     pub fn take(&mut self, items: Vec<Item>) {
+        self.with_live(|viewer| viewer.apply_items(items));
+    }
+
+    fn apply_items(&mut self, items: Vec<Item>) {
         let is_live_event = |item: &Item| match item {
             Item::Record(Record::Event(event)) if !event.replayed && !event.is_snapshot() => Some(event.at),
             _ => None,
@@ -364,8 +373,9 @@ impl Viewer {
 
     /// Returns the memory used by the event log, the projections and the saved states for time travel, in bytes.
     pub fn bytes(&self) -> usize {
-        let shown = if self.playhead().is_some() { self.projections.weight() } else { 0 };
-        self.event_log.kept_bytes() + self.present().weight() + shown + self.past.bytes() + self.history.bytes()
+        let now = if self.playhead().is_some() { self.present().weight() } else { 0 };
+        let shown = self.event_log.kept_bytes() + self.projections.weight() + self.past.bytes();
+        shown + now + self.other_bytes() + self.history.bytes()
     }
 
     /// Drops the saved states; they can be rebuilt from the event log.

@@ -211,6 +211,11 @@ impl Past {
         true
     }
 
+    /// Returns the projections of all received events during time travel.
+    pub(super) fn present(&self) -> Option<&Projections> {
+        self.position.as_ref().map(|position| &*position.now)
+    }
+
     /// Returns the size of the saved states, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let near = self.position.iter().flat_map(|position| &position.near);
@@ -247,11 +252,6 @@ impl Viewer {
             marker => past.add_marker(event_log.newest_seq(), marker.clone()),
         }
         past.position = position;
-    }
-
-    /// Returns the projections of all received events.
-    pub(crate) fn present(&self) -> &Projections {
-        self.past.position.as_ref().map_or(&self.projections, |position| &*position.now)
     }
 
     /// Returns the position of time travel; `None` while the viewer shows the present.
@@ -515,7 +515,7 @@ impl Viewer {
     }
 
     /// Drops layouts, matches and sizes that belong to another position.
-    fn reset_layout(&mut self) {
+    pub(super) fn reset_layout(&mut self) {
         (self.blocks, self.runs) = Default::default();
         self.blocks.wrap = self.wrap;
         self.blocks.set_timestamps(self.timestamps);

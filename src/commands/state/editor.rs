@@ -1,0 +1,129 @@
+//! `state set T --editor`: the values at a checkpoint in the user's editor.
+
+use crate::args::Globals;
+use crate::commands::change::{Sending, acting};
+use crate::consent::Yes;
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::output::complain;
+use crate::resolve;
+use runtail_api::{AgentServer, StateEdit, ThreadPlan};
+use runtail_core::model::{StateFacts, changed_values, object_fields, state_document};
+use runtail_core::text;
+use runtail_tui::runtime::external_editor;
+use serde_json::{Map, Value};
+
+/// Maximum bytes of a document that is edited. The edited text may be twice as large.
+const MAX_DOCUMENT: usize = 2 << 20;
+/// Maximum bytes of a state that is read.
+const MAX_STATE: usize = 64 << 20;
+
+/// What is edited.
+pub(super) struct Edited {
+    pub thread: String,
+    pub checkpoint: Option<String>,
+    pub as_node: Option<String>,
+    pub yes: Yes,
+}
+
+pub(super) async fn run(globals: &Globals, edited: Edited, sending: &Sending) -> Result<Exit, Failure> {
+    let context = Context::load(globals)?;
+    let (site, server) = resolve::agent_server(&context).await?;
+    if !sending.dry_run {
+        context.check_write(&site.profile)?;
+    }
+    let Edited { thread, checkpoint, as_node, yes } = edited;
+    let is_newest = checkpoint.is_none();
+    let (checkpoint, values) = values_at(&server, &thread, checkpoint).await?;
+    let document = document(&values)?;
+    let edited = in_editor(document).await?;
+    let changes = match changes(&values, &edited) {
+        Ok(changes) => changes,
+        Err(failure) => return Err(keeping(&edited, failure)),
+    };
+    if changes.is_empty() {
+        complain("nothing is changed; nothing was sent");
+        return Ok(Exit::Done);
+    }
+    let edit = StateEdit { checkpoint: Some(checkpoint), values: changes.into(), as_node };
+    let check = |plan: &ThreadPlan| if is_newest { still_newest(plan) } else { Ok(()) };
+    let made = acting::edit_state(&context, (&site, &server), (thread, edit), (sending, yes), check).await;
+    made.map_err(|failure| keeping(&edited, failure))
+}
+
+/// Returns the values at a checkpoint as received, and its id; without an id, those at the newest one.
+async fn values_at(
+    server: &AgentServer,
+    thread: &str,
+    checkpoint: Option<String>,
+) -> Result<(String, String), Failure> {
+    let id = match checkpoint {
+        Some(id) => id,
+        None => {
+            let loaded = server.load_thread(thread).await?;
+            let none = || Failure::not_found("the thread has no checkpoint yet, so there is nothing to edit");
+            loaded.checkpoint().map(str::to_string).ok_or_else(none)?
+        }
+    };
+    let state = server.checkpoint_state_raw(thread, &id, MAX_STATE).await?;
+    if !StateFacts::read(state.get()).is_ok_and(|state| state.is_saved()) {
+        let id = text::clean(&id).into_owned();
+        let what = format!("the thread has no checkpoint {id}\n  `runtail threads history` lists them");
+        return Err(Failure::not_found(what));
+    }
+    let fields = object_fields(state.get()).unwrap_or_default();
+    let values = fields.iter().find(|(name, _)| name == "values").map_or("{}", |(_, raw)| raw.get());
+    Ok((id, values.to_string()))
+}
+
+fn document(values: &str) -> Result<String, Failure> {
+    let too_large = |size: usize| {
+        let (size, most) = (text::bytes(size as u64), text::bytes(MAX_DOCUMENT as u64));
+        Failure::usage(format!(
+            "the values have {size}; the editor takes up to {most}\n  write the keys to change with --values @FILE"
+        ))
+    };
+    // Formatting a large document takes long and makes it larger.
+    if values.len() > MAX_DOCUMENT {
+        return Err(too_large(values.len()));
+    }
+    let document = state_document(values);
+    let document = document
+        .ok_or_else(|| Failure::usage("the values of this state are not an object, so they can't be edited by key"))?;
+    if document.len() > MAX_DOCUMENT { Err(too_large(document.len())) } else { Ok(document) }
+}
+
+/// Opens the editor, and waits for it on a thread of its own.
+async fn in_editor(document: String) -> Result<String, Failure> {
+    let edited = tokio::task::spawn_blocking(move || external_editor::edit(&document)).await;
+    match edited {
+        Ok(Ok(edited)) => Ok(edited),
+        Ok(Err(why)) => Err(Failure::usage(format!("the values were not edited; nothing was sent\n  {why}"))),
+        Err(error) => Err(Failure::new(Exit::Failed, format!("the editor could not be waited for: {error}"))),
+    }
+}
+
+fn changes(values: &str, edited: &str) -> Result<Map<String, Value>, Failure> {
+    changed_values(values, edited).map_err(|problem| {
+        let (line, column) = problem.place;
+        Failure::usage(format!("line {line}, column {column}: {}; nothing was sent", problem.message))
+    })
+}
+
+/// Keeps a text that could not be sent, because typing it again would be worse than any error.
+fn keeping(edited: &str, failure: Failure) -> Failure {
+    let where_to = match external_editor::keep(edited) {
+        Ok(path) => format!("your text is kept in {}", text::clean(&path.display().to_string())),
+        Err(error) => format!("your text could not be kept: {error}"),
+    };
+    Failure::new(failure.exit, format!("{}\n  {where_to}", failure.message))
+}
+
+/// Checks that the edit still continues from the newest checkpoint: else it names its own.
+fn still_newest(plan: &ThreadPlan) -> Result<(), Failure> {
+    let names_checkpoint = plan.preview.request.body.as_ref().is_some_and(|body| body.get("checkpoint_id").is_some());
+    match names_checkpoint {
+        true => Err(Failure::new(Exit::Failed, "the thread changed while you edited; nothing was sent")),
+        false => Ok(()),
+    }
+}

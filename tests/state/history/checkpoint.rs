@@ -1,0 +1,227 @@
+//! A checkpoint in all views, its details, and the comparison of branches.
+
+use super::{capture, cursor, id, line, opened, requests, response, serve};
+use runtail_api::Kind;
+use runtail_stream::SnapshotPart;
+use runtail_testkit::dash::{Dash, demo_like};
+use runtail_tui::app::Overlay;
+use runtail_tui::features::stream::viewer::View;
+use runtail_tui::session::checkpoints::{CheckpointDetails, HistoryRequest};
+use runtail_tui::session::msg::{SubscriptionEvent, SubscriptionId};
+use serde_json::{Value, json};
+
+/// Checkpoints of a conversation: two messages more at each.
+fn conversation() -> Vec<Value> {
+    let message = |n: usize| {
+        let kind = if n.is_multiple_of(2) { "human" } else { "ai" };
+        json!({"id": format!("m{n}"), "type": kind, "content": format!("Message number {n}.")})
+    };
+    let entry = |n: usize| {
+        let messages: Vec<Value> = (0..=n).map(message).collect();
+        let parent = (n > 0).then(|| json!({"checkpoint_id": format!("{:08}", n - 1)}));
+        json!({"values": {"messages": messages, "n": n}, "next": ["chat"], "tasks": [],
+               "created_at": format!("2026-11-21T13:00:{n:02}Z"), "metadata": {"source": "loop", "step": n, "run_id": "r"},
+               "checkpoint": {"checkpoint_id": format!("{n:08}")}, "parent_checkpoint": parent})
+    };
+    (0..5).rev().map(entry).collect()
+}
+
+fn view(dash: &Dash) -> View {
+    dash.app.viewer().unwrap().view()
+}
+
+/// Opens the history of a conversation whose newest state is loaded.
+fn of_conversation(size: (u16, u16)) -> (Dash, Vec<Value>) {
+    let history = conversation();
+    let mut dash = opened(size, &history);
+    dash.snapshot(vec![
+        (SnapshotPart::Thread, json!({"thread_id": "t", "status": "idle"})),
+        (SnapshotPart::State, history[0].clone()),
+        (SnapshotPart::History, json!(history)),
+        (SnapshotPart::Runs, json!([])),
+    ]);
+    serve(&mut dash, &history);
+    (dash, history)
+}
+
+#[test]
+fn enter_shows_a_checkpoint_in_all_views() {
+    let (mut dash, history) = of_conversation((140, 40));
+    dash.keys("<Down><Down><Enter>");
+    serve(&mut dash, &history);
+    assert_eq!(view(&dash), View::State);
+    let screen = dash.screen();
+    assert!(screen.contains("at step 2, ") && screen.contains("· G"), "{screen}");
+    assert!(screen.contains("\"n\": 2") || screen.contains("n: 2") || screen.contains("n  2"), "{screen}");
+    insta::assert_snapshot!("checkpoint_state_140x40", screen);
+    dash.keys("1");
+    let screen = dash.screen();
+    assert!(screen.contains("Message number 2.") && !screen.contains("Message number 3."), "{screen}");
+    // New events of the stream are kept for the present.
+    dash.event("values", &json!({"messages": [{"id": "m9", "type": "ai", "content": "Newest."}]}).to_string());
+    let screen = dash.screen();
+    assert!(!screen.contains("Newest.") && screen.contains("Message number 2."), "{screen}");
+    dash.keys("G");
+    let screen = dash.screen();
+    assert!(screen.contains("Newest.") && !screen.contains("at step 2"), "{screen}");
+    assert!(dash.app.viewer().unwrap().shown_checkpoint().is_none());
+}
+
+#[test]
+fn escape_returns_from_a_checkpoint_to_the_history() {
+    let (mut dash, history) = of_conversation((80, 24));
+    dash.keys("<Down><Enter>");
+    serve(&mut dash, &history);
+    assert_eq!(view(&dash), View::History, "the difference opens first");
+    dash.keys("<Enter>");
+    assert_eq!(view(&dash), View::State);
+    insta::assert_snapshot!("checkpoint_state_80x24", dash.screen());
+    dash.keys("<Esc>");
+    assert_eq!((view(&dash), cursor(&dash)), (View::History, id(&history[1]).to_string()));
+    assert!(dash.app.viewer().unwrap().shown_checkpoint().is_none());
+    // Another checkpoint replaces the first.
+    dash.keys("<Down><Enter>");
+    serve(&mut dash, &history);
+    assert!(dash.screen().contains("at step 2"), "{}", dash.screen());
+    dash.keys("0<Down><Enter>");
+    serve(&mut dash, &history);
+    assert!(dash.screen().contains("at step 1") && view(&dash) == View::State, "{}", dash.screen());
+    // Time travel moves among the events, which are those of the stream again.
+    dash.event("updates", r#"{"chat": {}}"#);
+    let newest = dash.app.viewer().unwrap().live_log().newest_seq();
+    dash.keys(",");
+    let viewer = dash.app.viewer().unwrap();
+    assert!(viewer.shown_checkpoint().is_none() && viewer.event_log.newest_seq() == newest);
+}
+
+#[test]
+fn a_state_that_arrives_late_changes_nothing() {
+    let history = line(10);
+    for leave in ["1", "<Down>", "<Esc>"] {
+        let mut dash = opened((80, 24), &history);
+        dash.keys("<Enter>");
+        serve(&mut dash, &history);
+        dash.keys("<Down><Enter>");
+        let states = requests(&dash);
+        dash.keys(leave);
+        for (key, request) in states {
+            dash.answer(|known| *known == key, response(&history, &request));
+        }
+        assert!(
+            dash.app.viewer().is_none_or(|viewer| viewer.shown_checkpoint().is_none()),
+            "{leave}: {}",
+            dash.screen()
+        );
+    }
+}
+
+#[test]
+fn details_have_the_state_of_a_waiting_subgraph() {
+    let history = capture("int-nested-history");
+    let mut dash = opened((140, 40), &history);
+    dash.keys("d");
+    let (key, request) = requests(&dash).into_iter().next_back().unwrap();
+    assert_eq!(request, HistoryRequest::Details { checkpoint: id(&history[0]).into() });
+    let nested = json!({"values": {"log": ["top"]}, "tasks": [{"name": "mid", "state": {"values": {"inner": 7}}}]});
+    let details = CheckpointDetails {
+        text: nested.to_string().into(),
+        missing: vec!["Couldn't load the state of the subgraph side from 127.0.0.1: 404: not found.".into()],
+    };
+    dash.answer(|known| *known == key, SubscriptionEvent::CheckpointDetails(Ok(Some(details))));
+    let screen = dash.screen();
+    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Inspect(_))), "{screen}");
+    assert!(screen.contains("inner") && screen.contains("subgraph side from 127.0.0.1"), "{screen}");
+    dash.keys("<Esc>d");
+    let (key, _) = requests(&dash).into_iter().next_back().unwrap();
+    dash.answer(|known| *known == key, SubscriptionEvent::CheckpointDetails(Ok(None)));
+    assert!(dash.screen().contains("The server no longer has this checkpoint."), "{}", dash.screen());
+    // Whoever moves on doesn't want them any more.
+    dash.keys("d<Down>");
+    assert!(requests(&dash).iter().all(|(_, request)| !matches!(request, HistoryRequest::Details { .. })));
+}
+
+#[test]
+fn one_key_compares_two_branches() {
+    let history = capture("fork-history");
+    for size in [(140, 40), (80, 24)] {
+        let mut dash = opened(size, &history);
+        assert!(size.0 < 100 || dash.screen().contains("compare branches"), "{}", dash.screen());
+        dash.keys("=");
+        serve(&mut dash, &history);
+        let screen = dash.screen();
+        let name = format!("branches_{}x{}", size.0, size.1);
+        insta::assert_snapshot!(name, screen);
+        assert_eq!(cursor(&dash), id(&history[0]), "the tip of the branch");
+        assert!(screen.contains("State · A step "), "{screen}");
+        // Each press shows the next of the other branches, then the first again.
+        let base = |dash: &mut Dash| {
+            let screen = dash.screen();
+            screen.lines().find_map(|line| Some(line.split_once("State · A ")?.1.to_string())).unwrap()
+        };
+        let mut seen = vec![base(&mut dash)];
+        loop {
+            dash.keys("=");
+            serve(&mut dash, &history);
+            let next = base(&mut dash);
+            if next == seen[0] {
+                break;
+            }
+            assert!(!seen.contains(&next) && seen.len() < 10, "{seen:?}");
+            seen.push(next);
+        }
+        assert_eq!(seen.len(), 4, "five branches begin at one checkpoint: {seen:?}");
+    }
+    let history = line(4);
+    let mut dash = opened((140, 40), &history);
+    assert!(!dash.screen().contains("compare branches"));
+    dash.keys("=");
+    assert!(dash.screen().contains("No other branch begins at this checkpoint or before it."), "{}", dash.screen());
+}
+
+#[test]
+fn keys_that_cannot_work_are_not_offered() {
+    let footer = |dash: &mut Dash| dash.screen().lines().last().unwrap_or_default().to_string();
+    let history = line(3);
+    let mut dash = opened((140, 24), &history);
+    assert!(footer(&mut dash).contains("run again from here") && footer(&mut dash).contains("go there"));
+    // A server with only the calls of the contract.
+    let mut dash = demo_like((140, 24));
+    dash.open_thread();
+    dash.keys("f0");
+    let error = runtail_api::ApiError { detail: "not found".into(), ..dash.error("prod-us", Kind::NotFound) };
+    dash.answer(|key| matches!(key, SubscriptionId::History(_)), SubscriptionEvent::Checkpoints(Err(error)));
+    let screen = dash.screen();
+    assert!(screen.contains("no checkpoints to compare, edit or run again from"), "{screen}");
+    for label in ["run again", "update", "set A", "difference", "go there", "branches"] {
+        assert!(!footer(&mut dash).contains(label), "{label}: {screen}");
+    }
+    // A server with a history, but without the states at checkpoints.
+    let mut dash = opened((140, 24), &history);
+    dash.keys("r");
+    let error = runtail_api::ApiError { detail: "not found".into(), ..dash.error("prod-us", Kind::NotFound) };
+    serve(&mut dash, &history);
+    dash.keys("<Down>");
+    dash.app.relayout();
+    let states = requests(&dash);
+    assert!(!states.is_empty());
+    for (key, _) in states {
+        dash.answer(|known| *known == key, SubscriptionEvent::CheckpointState(Err(error.clone())));
+    }
+    let screen = dash.screen();
+    assert!(screen.contains("doesn't offer the state at a checkpoint"), "{screen}");
+    for label in ["run again", "set A", "go there"] {
+        assert!(!footer(&mut dash).contains(label), "{label}: {screen}");
+    }
+}
+
+#[test]
+fn a_state_of_50_mb_is_not_opened_in_the_editor() {
+    let mut history = line(2);
+    history[0]["values"]["text"] = json!("x".repeat(50 << 20));
+    let mut dash = opened((80, 24), &history);
+    dash.keys("u");
+    serve(&mut dash, &history);
+    let screen = dash.screen();
+    assert!(screen.contains("The state has 52 MB; the editor takes up to 1.0 MB."), "{screen}");
+    assert!(dash.app.overlays.is_empty(), "{screen}");
+}
