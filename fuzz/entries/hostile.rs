@@ -18,7 +18,7 @@ use runtail_core::model::{
 use runtail_stream::{Data, Decoder, Event, Frame, Framer, Item, Record, Seq};
 use runtail_tui::app::subscriptions;
 use runtail_tui::input::key::{Code, Key};
-use runtail_tui::session::checkpoints::{CheckpointPage, CheckpointState, HistoryRequest};
+use runtail_tui::session::checkpoints::{CheckpointDetails, CheckpointPage, CheckpointState, HistoryRequest};
 use runtail_tui::session::msg::{
     Applied, Effect, EffectResult, Msg, NextPoll, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
 };
@@ -190,6 +190,11 @@ fn history(sub: &Subscription, text: &str, well: bool) -> Option<SubscriptionEve
         HistoryRequest::State { checkpoint } => {
             let state = CheckpointState::read(entry(checkpoint, text).to_string().into());
             SubscriptionEvent::CheckpointState(if well { Ok(state.map(Into::into)) } else { Err(error()) })
+        }
+        HistoryRequest::Details { checkpoint } => {
+            let details =
+                CheckpointDetails { text: entry(checkpoint, text).to_string().into(), missing: vec![text.to_string()] };
+            SubscriptionEvent::CheckpointDetails(if well { Ok(Some(details)) } else { Err(error()) })
         }
     })
 }
