@@ -133,6 +133,6 @@ async fn a_thread_that_changes_while_it_is_edited_is_left_alone() {
 async fn large_states_are_not_opened_in_the_editor() {
     let server = serve(usize::MAX, 50 << 20, Arc::default()).await;
     let done = edit(server.url.as_str(), THREAD, r#"rm "$1""#, &["--yes"]).expect(2);
-    assert!(done.stderr.contains("the values have 52 MB; the editor takes up to 2.1 MB"), "{}", done.stderr);
+    assert!(done.stderr.contains("the values have 52.4 MB; the editor takes up to 2.1 MB"), "{}", done.stderr);
     assert!(done.stderr.contains("--values @FILE"), "{}", done.stderr);
 }

@@ -4,6 +4,7 @@ use super::{capture, opened, serve};
 use runtail_api::{Choice, ForkChange, PlanError, StateEdit, ThreadIntent, ThreadPlan, Writer};
 use runtail_testkit::common::{Server, json as respond};
 use runtail_testkit::dash::Dash;
+use runtail_tui::app::Overlay;
 use runtail_tui::session::msg::{Effect, EffectResult, Msg};
 use serde_json::{Value, json};
 
@@ -140,8 +141,9 @@ fn planned(effects: &[Effect]) -> (u64, Option<String>) {
 fn preview(dash: &mut Dash, history: &[Value]) -> Vec<Effect> {
     dash.keys("u");
     serve(dash, history);
-    let document = "{\n  \"log\": [\"in\"],\n  \"n\": 77\n}\n";
-    dash.feed(Msg::Edited(Ok(document.to_string())));
+    let Some(Overlay::Edit(editor)) = dash.app.overlays.last() else { panic!("{}", dash.screen()) };
+    let document = editor.text.text().replacen("\"in\"", "\"other\"", 1);
+    dash.feed(Msg::Edited(Ok(document)));
     dash.keys("<F5>")
 }
 

@@ -44,7 +44,9 @@ fn name(viewer: &Viewer) -> String {
 
 /// Returns the graph that runs on the thread, from the thread's record.
 fn graph(viewer: &Viewer) -> Option<String> {
-    let thread = viewer.projections.status.thread()?;
+    // A checkpoint doesn't tell the graph of its thread.
+    let shown = if viewer.shown_checkpoint().is_some() { viewer.present() } else { &viewer.projections };
+    let thread = shown.status.thread()?;
     thread.graph_id.clone().or(thread.assistant_id.as_deref().map(text::short_id))
 }
 

@@ -195,9 +195,10 @@ fn go_there(viewer: &mut Viewer, id: &str, state: &CheckpointState) -> Requests 
     let history = &viewer.history;
     let (name, branch) = (history.step_name(id), history.branch_of(id));
     let at = history.tree.find(id).and_then(|at| history.tree.entries()[at].at);
+    let text = format!("All views show {name}.");
     viewer.show_checkpoint(name, at, raw, &branch);
     viewer.show(View::State);
-    Requests::none()
+    Requests::info(text)
 }
 
 /// Loads a checkpoint as the server has it, with the states of its subgraphs.

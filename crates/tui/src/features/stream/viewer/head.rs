@@ -192,9 +192,12 @@ impl Viewer {
         self.present().status.status()
     }
 
-    /// Returns the status of the thread at the shown event.
+    /// Returns the status of the thread at the shown event. A saved checkpoint doesn't tell it, so there it is the current one.
     pub fn shown_status(&self) -> &ThreadStatus {
-        self.projections.status.status()
+        match self.shown_checkpoint() {
+            Some(_) => self.thread_status(),
+            None => self.projections.status.status(),
+        }
     }
 
     /// Returns whether the head shows a thread status. Stateless runs have no thread, and the status of a recording is
@@ -208,9 +211,6 @@ impl Viewer {
 
     /// Returns the badge of the thread at the shown event. During time travel its ages are those at that event.
     pub fn badge(&self, now: Timestamp) -> Line {
-        if let Some(checkpoint) = self.shown_checkpoint() {
-            return badge(self.shown_status(), checkpoint.at.unwrap_or(now));
-        }
         let Some(past) = self.playhead() else { return self.present_badge(now) };
         if *self.shown_status() == ThreadStatus::Loading {
             return Line::of(Tone::Dim, "before the first event");
