@@ -7,7 +7,7 @@ use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::Overlay;
 use runtail_tui::features::stream::viewer::View;
 use runtail_tui::session::checkpoints::{CheckpointDetails, HistoryRequest};
-use runtail_tui::session::msg::{SubscriptionEvent, SubscriptionId};
+use runtail_tui::session::msg::{Msg, SubscriptionEvent, SubscriptionId};
 use serde_json::{Value, json};
 
 /// Checkpoints of a conversation: two messages more at each.
@@ -106,7 +106,8 @@ fn a_state_that_arrives_late_changes_nothing() {
         let states = requests(&dash);
         dash.keys(leave);
         for (key, request) in states {
-            dash.answer(|known| *known == key, response(&history, &request));
+            let event = response(&history, &request);
+            dash.feed(Msg::Subscription { key, epoch: Default::default(), event });
         }
         assert!(
             dash.app.viewer().is_none_or(|viewer| viewer.shown_checkpoint().is_none()),

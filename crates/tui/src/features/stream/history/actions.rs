@@ -193,10 +193,12 @@ fn with_state(viewer: &mut Viewer, purpose: Purpose) -> Requests {
 fn go_there(viewer: &mut Viewer, id: &str, state: &CheckpointState) -> Requests {
     let Ok(raw) = serde_json::from_str::<&RawValue>(state.text()) else { return Requests::none() };
     let history = &viewer.history;
-    let (name, branch) = (history.step_name(id), history.branch_of(id));
-    let at = history.tree.find(id).and_then(|at| history.tree.entries()[at].at);
-    let text = format!("All views show {name}.");
-    viewer.show_checkpoint(name, at, raw, &branch);
+    let branch = history.branch_of(id);
+    let entry = history.tree.find(id).map(|at| history.tree.entries()[at].clone()).unwrap_or_default();
+    let text = format!("All views show {}.", history.step_name(id));
+    // Its time distinguishes it from the same step of another branch.
+    let name = entry.step.map_or_else(|| history.step_name(id), |step| format!("step {step}"));
+    viewer.show_checkpoint(name, entry.at, raw, &branch);
     viewer.show(View::State);
     Requests::info(text)
 }
@@ -242,9 +244,9 @@ fn compare_branches(history: &mut History, key: &str) -> Requests {
     let names = [&base, &tip, &fork].map(|id| history.step_name(id));
     let more = match split.others.len() {
         1 => String::new(),
-        count => format!(" (branch {} of {count}, {key} shows the next)", next + 1),
+        count => format!(" {key} shows the next of {count}."),
     };
-    Requests::info(format!("From {} to {}, branches from {}{more}.", names[0], names[1], names[2]))
+    Requests::info(format!("Branches from {}: {} (A) and {}.{more}", names[2], names[0], names[1]))
 }
 
 /// Opens the preview of a run from the checkpoint under the cursor.

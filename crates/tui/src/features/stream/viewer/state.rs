@@ -117,6 +117,7 @@ impl Viewer {
             return self.comparison.window();
         }
         let text = match self.comparison.base {
+            _ if self.shown_checkpoint().is_some() => "Nothing to compare here: the History view compares checkpoints.",
             Base::Before => "Nothing to compare: this is the first state in this namespace.",
             Base::Marked => "The marked state was evicted. Press m to mark another one.",
         };

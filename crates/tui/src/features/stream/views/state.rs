@@ -14,9 +14,17 @@ pub fn about(viewer: &Viewer, width: usize, tz: &TimeZone) -> Option<Line> {
     let number = viewer.state_shown().or(viewer.snapshot)?;
     let snapshot = viewer.snapshot_at(number)?;
     let count = text::count(viewer.count(View::State));
-    let mut line = Line::of(Tone::Dim, &format!("state {} of {count}", text::count(number + 1)));
-    line.push(Tone::Dim, &format!(" · {} · ", clock(snapshot.at, tz)));
-    push_source(&mut line, snapshot);
+    let is_checkpoint = viewer.shown_checkpoint().is_some();
+    let mut line = match is_checkpoint {
+        true => Line::of(Tone::Dim, &format!("the state saved at {} · ", clock(snapshot.at, tz))),
+        false => Line::of(
+            Tone::Dim,
+            &format!("state {} of {count} · {} · ", text::count(number + 1), clock(snapshot.at, tz)),
+        ),
+    };
+    if !is_checkpoint {
+        push_source(&mut line, snapshot);
+    }
     line.push(Tone::Plain, &text::bytes(snapshot.size as u64));
     if let Some((done, all)) = viewer.state.as_ref().and_then(|tree| tree.progress()) {
         let share = done * 100 / all.max(1);
@@ -28,13 +36,15 @@ pub fn about(viewer: &Viewer, width: usize, tz: &TimeZone) -> Option<Line> {
         line.push(Tone::Dim, " · ");
         line.left.extend(found.left);
     }
-    let hint = "[ earlier  ] later";
+    // The log of a checkpoint has only one state.
+    let hint = if is_checkpoint { "" } else { "[ earlier  ] later" };
     let room = width.saturating_sub(line.width() + hint.len() + 5);
     match viewer.path_under_cursor().filter(|path| path != "." && !viewer.follows()) {
         Some(path) => {
             line.push(Tone::Dim, " · ");
             line.push(Tone::Accent, &tail(&text::clean(text::tail(&path, 4 * room + 8)), room));
         }
+        None if is_checkpoint => {}
         None => {
             let changed: Vec<&str> =
                 snapshot.keys.iter().filter(|k| k.changed).map(|k| text::head(&k.name, 4 * room)).collect();
