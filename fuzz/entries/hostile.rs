@@ -192,8 +192,7 @@ fn history(sub: &Subscription, text: &str, well: bool) -> Option<SubscriptionEve
             SubscriptionEvent::CheckpointState(if well { Ok(state.map(Into::into)) } else { Err(error()) })
         }
         HistoryRequest::Details { checkpoint } => {
-            let details =
-                CheckpointDetails { text: entry(checkpoint, text).to_string().into(), missing: vec![text.to_string()] };
+            let details = CheckpointDetails::new(entry(checkpoint, text).to_string().into(), vec![text.to_string()]);
             SubscriptionEvent::CheckpointDetails(if well { Ok(Some(details)) } else { Err(error()) })
         }
     })

@@ -57,7 +57,7 @@ fn response(history: &[Value], request: &HistoryRequest) -> SubscriptionEvent {
         }
         HistoryRequest::Details { checkpoint } => {
             let entry = history.iter().find(|entry| id(entry) == checkpoint);
-            let details = entry.map(|entry| CheckpointDetails { text: entry.to_string().into(), missing: Vec::new() });
+            let details = entry.map(|entry| CheckpointDetails::new(entry.to_string().into(), Vec::new()));
             SubscriptionEvent::CheckpointDetails(Ok(details))
         }
     }

@@ -39,7 +39,7 @@ pub(crate) async fn edit_state(
     let Some(plan) = planned(context, site, server, &intent, sending).await? else { return Ok(Exit::Done) };
     check(&plan)?;
     consent::yes(&plan.preview.title, yes).await?;
-    let ActionResult { plan, acted } = carry_out(context, server, intent.thread(), plan).await?;
+    let ActionResult { plan, acted } = send(context, server, intent.thread(), plan).await?;
     sending.output.one(&placed(&site.profile, row(&intent, &plan, &acted)))?;
     Ok(Exit::Done)
 }
@@ -59,7 +59,7 @@ pub(crate) async fn run(
     let work = async {
         let (site, server) = resolve::agent_server(&context).await?;
         let sent = match planned(&context, &site, &server, &intent, sending).await? {
-            Some(plan) => Some(carry_out(&context, &server, intent.thread(), plan).await?),
+            Some(plan) => Some(send(&context, &server, intent.thread(), plan).await?),
             None => None,
         };
         Ok((site, server, sent))
@@ -106,7 +106,7 @@ async fn planned(
 }
 
 /// Sends what was planned.
-async fn carry_out(
+async fn send(
     context: &Context,
     server: &AgentServer,
     thread: &str,

@@ -125,14 +125,22 @@ fn details_have_the_state_of_a_waiting_subgraph() {
     let (key, request) = requests(&dash).into_iter().next_back().unwrap();
     assert_eq!(request, HistoryRequest::Details { checkpoint: id(&history[0]).into() });
     let nested = json!({"values": {"log": ["top"]}, "tasks": [{"name": "mid", "state": {"values": {"inner": 7}}}]});
-    let details = CheckpointDetails {
-        text: nested.to_string().into(),
-        missing: vec!["Couldn't load the state of the subgraph side from 127.0.0.1: 404: not found.".into()],
-    };
+    let missing = vec!["Couldn't load the state of the subgraph side from 127.0.0.1: 404: not found.".to_string()];
+    let details = CheckpointDetails::new(nested.to_string().into(), missing);
+    let complete = CheckpointDetails::new(details.text.clone(), Vec::new());
     dash.answer(|known| *known == key, SubscriptionEvent::CheckpointDetails(Ok(Some(details))));
     let screen = dash.screen();
     assert!(matches!(dash.app.overlays.last(), Some(Overlay::Inspect(_))), "{screen}");
     assert!(screen.contains("inner") && screen.contains("subgraph side from 127.0.0.1"), "{screen}");
+    for (answer, says) in [
+        (Some(complete), "States of subgraphs: mid in tasks[0].state."),
+        (Some(CheckpointDetails::new("{}".into(), Vec::new())), "No subgraph waits there."),
+    ] {
+        dash.keys("<Esc>d");
+        let (key, _) = requests(&dash).into_iter().next_back().unwrap();
+        dash.answer(|known| *known == key, SubscriptionEvent::CheckpointDetails(Ok(answer)));
+        assert!(dash.screen().contains(says), "{}", dash.screen());
+    }
     dash.keys("<Esc>d");
     let (key, _) = requests(&dash).into_iter().next_back().unwrap();
     dash.answer(|known| *known == key, SubscriptionEvent::CheckpointDetails(Ok(None)));

@@ -45,7 +45,8 @@ impl AgentServer {
         self.get_up_to(&["threads", thread, "state", checkpoint], &[], max_bytes).await?.json()
     }
 
-    /// Returns the state of a thread at a checkpoint with the states of its waiting subgraphs, as far as the server tells them.
+    /// Returns the state of a thread at a checkpoint with the states of its waiting subgraphs, as far as the server
+    /// offers them.
     ///
     /// # Errors
     /// As for [`AgentServer::checkpoint_state_raw`]. A refused state of a subgraph is no error.
@@ -61,7 +62,7 @@ impl AgentServer {
             Err(error) if error.is_refusal() => {
                 let state = self.checkpoint_state_raw(thread, checkpoint, max_bytes).await?;
                 let host = text::clean(&error.at.host).into_owned();
-                let missing = vec![format!("{host} doesn't tell the states of subgraphs: {}.", error.cause())];
+                let missing = vec![format!("{host} doesn't offer the states of subgraphs: {}.", error.cause())];
                 Ok(NestedState { state, missing })
             }
             Err(error) => Err(error),

@@ -145,7 +145,7 @@ impl ThreadPlan {
 pub struct Writer {
     /// Its name.
     pub node: String,
-    /// What runs next after an edit in its name, as far as the graph's drawing tells.
+    /// What runs next after an edit in its name, as far as the graph's drawing shows it.
     pub then: String,
 }
 

@@ -74,5 +74,5 @@ async fn details(
     let nested = client.nested_state(&thread.id, checkpoint, MAX_STATE).await?;
     let is_saved = StateFacts::read(nested.state.get()).is_ok_and(|state| state.is_saved());
     let text: Box<str> = nested.state.into();
-    Ok(is_saved.then(|| CheckpointDetails { text: text.into(), missing: nested.missing }))
+    Ok(is_saved.then(|| CheckpointDetails::new(text.into(), nested.missing)))
 }

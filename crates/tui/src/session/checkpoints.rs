@@ -1,11 +1,16 @@
 //! What the History view requests from a server, and what it receives.
 
 use runtail_core::model::{Checkpoint, StateFacts};
+use runtail_core::text;
 use runtail_stream::projection::index::Excerpt;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::ops::Range;
 use std::sync::Arc;
+
+/// Tasks with the state of a subgraph that are named, and the bytes of a name.
+const MAX_NESTED: usize = 3;
+const MAX_NAME: usize = 60;
 
 /// A request of the History view.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,8 +36,34 @@ pub struct CheckpointPage {
 #[derive(Debug, Clone)]
 pub struct CheckpointDetails {
     pub text: Arc<str>,
+    /// The tasks that have the state of a subgraph, by their place in the list, with their names.
+    pub nested: Vec<(usize, String)>,
     /// Why the states of subgraphs are missing, a sentence each.
     pub missing: Vec<String>,
+}
+
+impl CheckpointDetails {
+    pub fn new(text: Arc<str>, missing: Vec<String>) -> CheckpointDetails {
+        #[derive(Deserialize, Default)]
+        #[serde(default)]
+        struct State<'a> {
+            #[serde(borrow)]
+            tasks: Vec<Task<'a>>,
+        }
+        #[derive(Deserialize, Default)]
+        #[serde(default)]
+        struct Task<'a> {
+            name: String,
+            #[serde(borrow)]
+            state: Option<&'a RawValue>,
+        }
+        let state: State<'_> = serde_json::from_str(&text).unwrap_or_default();
+        let is_nested = |task: &Task<'_>| task.state.is_some_and(|state| state.get().starts_with('{'));
+        let tasks = state.tasks.into_iter().enumerate().filter(|(_, task)| is_nested(task));
+        let nested =
+            tasks.take(MAX_NESTED).map(|(at, task)| (at, text::head(&task.name, MAX_NAME).to_string())).collect();
+        CheckpointDetails { text, nested, missing }
+    }
 }
 
 /// The state at a checkpoint, as received.

@@ -209,7 +209,10 @@ impl Confirm {
 
     /// Returns the actions for the footer, depending on the stage.
     fn useful_actions(&self) -> &'static [&'static str] {
+        let has_option = self.node_choice().is_some();
         match self.stage {
+            Stage::Ready(_) if has_option => &["confirm.send", "confirm.option", "confirm.curl", "confirm.back"],
+            Stage::Refused(_) if has_option => &["confirm.option", "confirm.back"],
             Stage::Ready(_) => &["confirm.send", "confirm.curl", "confirm.back"],
             Stage::Sending(_) | Stage::Failed(..) => &["confirm.curl", "confirm.back"],
             Stage::Planning | Stage::Refused(_) => &["confirm.back"],

@@ -44,7 +44,7 @@ fn name(viewer: &Viewer) -> String {
 
 /// Returns the graph that runs on the thread, from the thread's record.
 fn graph(viewer: &Viewer) -> Option<String> {
-    // A checkpoint doesn't tell the graph of its thread.
+    // A checkpoint doesn't name the graph of its thread.
     let shown = if viewer.shown_checkpoint().is_some() { viewer.present() } else { &viewer.projections };
     let thread = shown.status.thread()?;
     thread.graph_id.clone().or(thread.assistant_id.as_deref().map(text::short_id))

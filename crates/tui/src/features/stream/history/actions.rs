@@ -216,10 +216,14 @@ fn details(viewer: &mut Viewer, session: &Session) -> Requests {
 /// Opens a checkpoint as the server has it. Each waiting subgraph's state is at its task.
 fn show_details(history: &History, id: &str, details: CheckpointDetails) -> Requests {
     let title = format!("{} · checkpoint {}", history.step_name(id), text::short_id(id));
+    let nested = details.nested.iter().map(|(at, name)| format!("{} in tasks[{at}].state", text::seen(name, 40)));
+    let nested: Vec<String> = nested.collect();
     let mut out = Requests::from(Route::Document { title, text: details.text });
-    if let [first, more @ ..] = details.missing.as_slice() {
-        let more = if more.is_empty() { String::new() } else { format!(" ({} more)", more.len()) };
-        out.notify(true, format!("{first}{more}"));
+    match (details.missing.as_slice(), nested.as_slice()) {
+        ([], []) => out.notify(false, "The checkpoint as the server has it. No subgraph waits there."),
+        ([], _) => out.notify(false, format!("States of subgraphs: {}.", nested.join(", "))),
+        ([first], _) => out.notify(true, first.clone()),
+        ([first, more @ ..], _) => out.notify(true, format!("{first} ({} more)", more.len())),
     }
     out
 }

@@ -192,7 +192,7 @@ impl Viewer {
         self.present().status.status()
     }
 
-    /// Returns the status of the thread at the shown event. A saved checkpoint doesn't tell it, so there it is the current one.
+    /// Returns the status of the thread at the shown event. A saved checkpoint has none, so there it is the current one.
     pub fn shown_status(&self) -> &ThreadStatus {
         match self.shown_checkpoint() {
             Some(_) => self.thread_status(),
