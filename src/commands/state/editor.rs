@@ -1,6 +1,7 @@
 //! `state set T --editor`: the values at a checkpoint in the user's editor.
 
 use crate::args::Globals;
+use crate::commands::change::threads::unplanned_run;
 use crate::commands::change::{Sending, acting};
 use crate::consent::Yes;
 use crate::context::Context;
@@ -8,7 +9,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::complain;
 use crate::resolve;
 use runtail_api::{AgentServer, StateEdit, ThreadPlan};
-use runtail_core::model::{StateFacts, changed_values, object_fields, state_document};
+use runtail_core::model::{changed_values, object_fields, state_document};
 use runtail_core::text;
 use runtail_tui::runtime::external_editor;
 use serde_json::{Map, Value};
@@ -57,20 +58,8 @@ async fn values_at(
     thread: &str,
     checkpoint: Option<String>,
 ) -> Result<(String, String), Failure> {
-    let id = match checkpoint {
-        Some(id) => id,
-        None => {
-            let loaded = server.load_thread(thread).await?;
-            let none = || Failure::not_found("the thread has no checkpoint yet, so there is nothing to edit");
-            loaded.checkpoint().map(str::to_string).ok_or_else(none)?
-        }
-    };
+    let id = server.editable_checkpoint(thread, checkpoint.as_deref()).await.map_err(unplanned_run)?;
     let state = server.checkpoint_state_raw(thread, &id, MAX_STATE).await?;
-    if !StateFacts::read(state.get()).is_ok_and(|state| state.is_saved()) {
-        let id = text::clean(&id).into_owned();
-        let what = format!("the thread has no checkpoint {id}\n  `runtail threads history` lists them");
-        return Err(Failure::not_found(what));
-    }
     let fields = object_fields(state.get()).unwrap_or_default();
     let values = fields.iter().find(|(name, _)| name == "values").map_or("{}", |(_, raw)| raw.get());
     Ok((id, values.to_string()))

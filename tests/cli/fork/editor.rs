@@ -77,7 +77,13 @@ async fn texts_that_cannot_be_sent_are_kept() {
         let done = edit(&world.url, &thread, "true", args);
         assert!(done.code != Some(0) && done.stderr.contains(says), "{args:?}: {}", done.stderr);
     }
+    let done = edit(&world.url, &thread, "rm \"$1\"", &["--yes", "--read-only"]).expect(3);
+    assert!(done.stderr.contains("nothing was changed"), "{}", done.stderr);
     assert_eq!(world.records(&thread).await, before);
+    let world = World::start(Dialect::Contract, 1000.0).await;
+    let thread = world.released().await;
+    let done = edit(&world.url, &thread, "true", &["--yes"]).expect(1);
+    assert!(done.stderr.contains("has no call that reads a thread's state"), "{}", done.stderr);
 }
 
 const THREAD: &str = "01a1fbb5-0000-7000-8000-000000000001";

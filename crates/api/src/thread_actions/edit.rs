@@ -72,6 +72,15 @@ impl AgentServer {
         Ok(ThreadPlan { choice, ..self.plan_write(title, write, changes, notes)? })
     }
 
+    /// Checks that the state at a checkpoint can be edited now; without an id, at the newest one. Returns the checkpoint's id.
+    ///
+    /// # Errors
+    /// There is none, a run is active on the thread, or the server can't show the state.
+    pub async fn editable_checkpoint(&self, thread: &str, checkpoint: Option<&str>) -> Result<String, PlanError> {
+        let loaded = self.load_thread(thread).await?;
+        Ok(self.editable(thread, &loaded, checkpoint).await?.id)
+    }
+
     /// Reads a checkpoint that can be edited now.
     pub(super) async fn editable(
         &self,
