@@ -33,6 +33,7 @@ impl History {
 
     /// Closes the difference below the tree, or leaves it. Returns false if there is nothing to close.
     pub fn close(&mut self) -> bool {
+        self.await_nothing();
         let is_closed = self.is_in_difference || self.is_open_below;
         if !std::mem::take(&mut self.is_in_difference) {
             self.is_open_below = false;
