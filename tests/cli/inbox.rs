@@ -95,6 +95,29 @@ async fn every_dialect_lists_its_waiting_and_failed_threads() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn copies_of_waiting_threads_are_listed() {
+    for scenario in [Scenario::Empty, Scenario::JavaScript] {
+        let sim = Sim::start(Options { scenario, ..Options::default() }).await.unwrap();
+        let url = &sim.agents()[0].url;
+        let folder = write_config(&agent_profile("lab", url));
+        let inbox = async || runtail(folder.path(), &["inbox"]).await.expect(0).rows();
+        runtail(folder.path(), &["run", "approval", "--input", r#"{"amount": 5, "to": "x"}"#]).await.expect(0);
+        let original = inbox().await[0]["thread_id"].as_str().unwrap().to_string();
+        let client = reqwest::Client::new();
+        let copied = client.post(format!("{url}/threads/{original}/copy")).send().await.unwrap();
+        let copy: Value = serde_json::from_str(&copied.text().await.unwrap()).unwrap();
+        let copy = copy["thread_id"].as_str().unwrap();
+        let rows = inbox().await;
+        let row = rows.iter().find(|row| row["thread_id"] == copy).unwrap_or_else(|| panic!("{scenario:?}: {rows:#?}"));
+        assert_eq!((&row["status"], &row["cause"]), (&value!("idle"), &value!("question")));
+        assert_eq!(row["interrupts"][0]["value"]["question"], "Approve this payment?");
+        // Once it is answered, it is a thread like others.
+        runtail(folder.path(), &["answer", copy, "--approve", "--yes"]).await.expect(0);
+        assert!(inbox().await.iter().all(|row| row["thread_id"] != copy), "{scenario:?}");
+    }
+}
+
 #[tokio::test]
 async fn servers_without_a_search_are_named_and_fail() {
     let sim = Sim::start(Options { scenario: Scenario::Contract, ..Options::default() }).await.unwrap();

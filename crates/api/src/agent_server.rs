@@ -63,6 +63,11 @@ impl ServerKind {
         matches!(self, ServerKind::Python | ServerKind::Other)
     }
 
+    /// Returns whether the server can copy threads. Aegra has no such call.
+    pub(crate) fn copies_threads(self) -> bool {
+        matches!(self, ServerKind::Python | ServerKind::JavaScript)
+    }
+
     /// Returns whether an update without values ends a thread that stopped. Aegra answers such an update by reading the state.
     pub fn ends_by_update(self) -> bool {
         self != ServerKind::Aegra

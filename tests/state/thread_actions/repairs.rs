@@ -147,19 +147,35 @@ fn only_actions_that_the_server_offers_are_listed() {
 
 #[test]
 fn a_server_with_only_the_contracts_calls_offers_what_it_has() {
-    let mut dash = demo_like((140, 40));
-    dash.open_thread();
-    let parts = [SnapshotPart::Thread, SnapshotPart::State, SnapshotPart::Runs, SnapshotPart::History];
-    let parts = parts.into_iter().map(|part| (part, Loaded::NotOffered)).collect();
-    let seq = dash.app.viewer().unwrap().event_log.newest_seq().next();
-    let event = ThreadSnapshot { at: dash.now, parts }.into_event(seq);
-    dash.items(vec![Item::Record(Record::Event(event))]);
+    let with_parts = |loaded: &dyn Fn(SnapshotPart) -> Loaded| {
+        let mut dash = demo_like((140, 40));
+        dash.open_thread();
+        let parts = [SnapshotPart::Thread, SnapshotPart::State, SnapshotPart::Runs, SnapshotPart::History];
+        let parts = parts.into_iter().map(|part| (part, loaded(part))).collect();
+        let seq = dash.app.viewer().unwrap().event_log.newest_seq().next();
+        let event = ThreadSnapshot { at: dash.now, parts }.into_event(seq);
+        dash.items(vec![Item::Record(Record::Event(event))]);
+        dash.keys("e");
+        dash
+    };
+    let screen = with_parts(&|_| Loaded::NotOffered).screen();
+    assert!(screen.contains("thread, state, history, runs: not offered by this server"), "{screen}");
+    assert!(screen.contains("n new run") && !screen.contains("d details"), "{screen}");
+    // Nothing can be done with a deleted thread, so the footer has no key for the first action.
+    let mut deleted = with_parts(&|_| Loaded::Failed("404: thread not found".into()));
+    assert!(!deleted.screen().contains("⏎ first action"), "{}", deleted.screen());
+    assert!(deleted.keys("<Enter>").is_empty() && matches!(deleted.app.overlays.last(), Some(Overlay::Why(_))));
+}
+
+#[test]
+fn the_copy_of_a_waiting_thread_can_be_answered() {
+    let mut dash = page((140, 40), &records("idle", "question", json!([])));
+    assert!(dash.screen().contains("waiting for you"), "{}", dash.screen());
     dash.keys("e");
     let screen = dash.screen();
-    assert!(screen.contains("thread, state, runs, history: not offered by this server"), "{screen}");
-    // Nothing can be done, so the footer has no key for the first action.
-    assert!(!screen.contains("⏎ first action") && !screen.contains("d details"), "{screen}");
-    assert!(dash.keys("<Enter>").is_empty() && matches!(dash.app.overlays.last(), Some(Overlay::Why(_))));
+    assert!(screen.contains("It is the copy of a waiting thread, so the server lists it as idle"), "{screen}");
+    assert!(dash.keys("<Enter>").is_empty());
+    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Answer(_))), "{}", dash.screen());
 }
 
 #[test]

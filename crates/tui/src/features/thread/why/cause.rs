@@ -51,7 +51,9 @@ pub(super) fn why(view: &ThreadView<'_>, session: &Session) -> Why {
     let mut why = match view.status {
         ThreadStatus::Loading if view.is_recording => Why::new("No run in the recording at this point."),
         ThreadStatus::Loading => Why::new("Loading the thread's records…"),
-        ThreadStatus::Unknown { why } if why.is_empty() => Why::new("The server doesn't report this thread's status."),
+        ThreadStatus::Unknown { why } if why.is_empty() => {
+            Why::new("The server doesn't report this thread's status.").new_run("")
+        }
         // The badge above says why.
         ThreadStatus::Unknown { .. } if view.is_recording => Why::new("The recording has no more about it."),
         ThreadStatus::Unknown { .. } => Why::new("The thread's records don't show its status."),
@@ -61,7 +63,7 @@ pub(super) fn why(view: &ThreadView<'_>, session: &Session) -> Why {
             Why::new(format!("{name} is running{place}."))
                 .action_if(offers.cancels, "stream.cancel", "cancel the run: finished steps are kept")
         }
-        ThreadStatus::Waiting { questions, .. } => waiting(questions, run.map(|_| name.as_str())),
+        ThreadStatus::Waiting { questions, .. } => waiting(questions, run.map(|_| name.as_str()), is_copy(view)),
         ThreadStatus::Failed { nodes: failed, timed_out, .. } => failed_run(view, failed, *timed_out, &name),
         ThreadStatus::Idle { .. } => idle(view, run, &name),
         ThreadStatus::Deleted => {
@@ -127,14 +129,25 @@ fn queued(since: Option<Timestamp>, waiting: usize, offers: Offers, session: &Se
     Why::new(story).action_if(offers.cancels, "stream.cancel", "cancel the queued run")
 }
 
+/// Returns whether a thread is listed as idle though its state asks, as the copy of a waiting thread is (acting reference §2).
+fn is_copy(view: &ThreadView<'_>) -> bool {
+    let records = view.records.thread_records();
+    records.thread.is_some_and(|thread| thread.status == "idle") && records.runs.is_some_and(<[_]>::is_empty)
+}
+
 /// `name`: the run that asks, if it is known.
-fn waiting(questions: &[Question], name: Option<&str>) -> Why {
-    let story = match (questions.len(), name) {
+fn waiting(questions: &[Question], name: Option<&str>, is_copy: bool) -> Why {
+    let mut story = match (questions.len(), name) {
         (1, Some(name)) => format!("{name} stopped to ask a question. Answer it to continue."),
         (n, Some(name)) => format!("{name} stopped with {n} questions. Answer them to continue."),
         (1, None) => "The thread waits at a question. Answer it to continue.".into(),
         (n, None) => format!("The thread waits at {n} questions. Answer them to continue."),
     };
+    if is_copy {
+        story.push_str(
+            " It is the copy of a waiting thread, so the server lists it as idle; an answer works all the same.",
+        );
+    }
     let all = if questions.len() > 1 { "approve all" } else { "approve" };
     Why::new(story)
         .action("stream.answer", "answer")
