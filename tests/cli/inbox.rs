@@ -149,8 +149,9 @@ async fn the_dashboard_has_the_same_rows() {
         let profile = Config::parse(&config, None).unwrap().choose(&[]).unwrap().remove(0);
         let profile = Profile { key: None, ..profile };
         let client = AgentServer::new(Http::new(&profile).unwrap(), server.url.parse().unwrap());
-        let polled = client.poll_inbox(Duration::from_secs(86_400), &Stuck::default(), &mut InboxMemory::default());
-        let event = SubscriptionEvent::Inbox { server, began: dash.now, result: Ok(polled.await) };
+        let (stuck, mut memory) = (Stuck::default(), InboxMemory::default());
+        let polled = client.poll_inbox(Duration::from_secs(86_400), &stuck, &mut memory).await;
+        let event = SubscriptionEvent::Inbox { server, began: dash.now, result: Ok(polled) };
         dash.feed(Msg::Subscription { key: sub.key, epoch: sub.epoch, event });
         let mut listed: Vec<Value> = dash.app.inbox.listing().rows.iter().map(|row| row.row.to_json()).collect();
         assert_eq!(listed.len(), 3, "{scenario:?}");

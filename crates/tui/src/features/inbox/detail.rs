@@ -12,6 +12,8 @@ use serde_json::Value;
 
 /// Bytes of a value that are shown.
 const MAX_VALUE: usize = 2 << 10;
+/// Columns before the value of a field.
+const FIELD: usize = 22;
 /// Fields of a question that are shown.
 const MAX_FIELDS: usize = 12;
 
@@ -75,7 +77,7 @@ pub fn lines(row: &Row, known: Option<&Known>, cx: &Cx<'_>, width: usize, height
     push_known(&mut lines, known, width, room);
     push_ids(&mut lines, row, width, room);
     lines.resize_with(room, Line::new);
-    lines.push(keys(row, cx));
+    lines.push(keys(row, cx, width));
     lines
 }
 
@@ -93,9 +95,15 @@ fn push_known(lines: &mut Vec<Line>, known: Option<&Known>, width: usize, room: 
     let title = format!("── {} ", text::clean(&title));
     let rule = "─".repeat(width.saturating_sub(2 + text::width(&title)));
     lines.push(Line::of(Tone::Dim, &format!("  {title}{rule}")));
+    let is_list = rows.len() > 1;
     for (label, said) in rows {
         let label = text::fit(&text::clean(&label), 16).into_owned();
-        let indent = if label.is_empty() { 2 } else { 4 + text::width(&label) };
+        let indent = match (label.is_empty(), is_list) {
+            (true, _) => 2,
+            (false, false) => 4 + text::width(&label),
+            // Aligned with the fields of the question.
+            (false, true) => FIELD,
+        };
         for (n, part) in wrap(text::head(&said, MAX_VALUE), width.saturating_sub(indent).max(10)).iter().enumerate() {
             if lines.len() >= room {
                 if let Some(last) = lines.last_mut() {
@@ -103,7 +111,12 @@ fn push_known(lines: &mut Vec<Line>, known: Option<&Known>, width: usize, room: 
                 }
                 return;
             }
-            let head = if n == 0 { format!("  {label}") } else { String::new() };
+            let head = match n {
+                0 if label.is_empty() => String::new(),
+                0 if is_list => format!("    {label}"),
+                0 => format!("  {label}"),
+                _ => String::new(),
+            };
             let fill = " ".repeat(indent.saturating_sub(text::width(&head)));
             lines.push(Line::of(Tone::Dim, &format!("{head}{fill}")).with(Tone::Plain, part));
         }
@@ -190,7 +203,7 @@ fn push_fields(lines: &mut Vec<Line>, question: &Question, width: usize) {
                         other => other.to_string(),
                     };
                     let label = text::fit(&text::clean(key), 16).into_owned();
-                    let rows = wrap(text::head(&said, MAX_VALUE), width.saturating_sub(22).max(10));
+                    let rows = wrap(text::head(&said, MAX_VALUE), width.saturating_sub(FIELD).max(10));
                     for (n, part) in rows.iter().enumerate() {
                         let label = if n == 0 { label.as_str() } else { "" };
                         let fill = " ".repeat(18usize.saturating_sub(text::width(label)));
@@ -210,8 +223,8 @@ fn push_fields(lines: &mut Vec<Line>, question: &Question, width: usize) {
     }
 }
 
-/// Returns the keys that work on the row.
-fn keys(row: &Row, cx: &Cx<'_>) -> Line {
+/// Returns the keys that work on the row, as far as they fit.
+fn keys(row: &Row, cx: &Cx<'_>, width: usize) -> Line {
     let session = cx.session;
     let mut ids: Vec<(&str, &str)> = Vec::new();
     match &row.row.item {
@@ -236,6 +249,9 @@ fn keys(row: &Row, cx: &Cx<'_>) -> Line {
         let key = session.keymap.hints_of([&id], session.settings.ascii).pop().map(|(key, _)| key);
         let Some(key) = key else { continue };
         let gap = if line.left.is_empty() { "" } else { "   " };
+        if line.width() + text::width(&format!("{gap}{key} {label}")) > width {
+            continue;
+        }
         line = line.with(Tone::Plain, gap).with(Tone::Accent, &key).with(Tone::Dim, &format!(" {label}"));
     }
     line
