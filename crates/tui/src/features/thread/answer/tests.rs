@@ -279,7 +279,7 @@ fn arguments_that_are_not_touched_are_never_changed_by_an_edit() {
     // These numbers and keys would not be sent as they were received.
     for (args, why) in [
         (r#""amount":1e400"#, "the number 1e400 is too large to be sent, in action_requests.1.args.amount"),
-        (r#""amount":123456789012345678901234"#, "it would become 1.2345678901234568e+23"),
+        (r#""amount":123456789012345678901234"#, "it would become 1.2345678901234569e+23"),
         (r#""to":"c""#, r#"the key "to" occurs twice, in action_requests.1.args"#),
     ] {
         let mut card = inexact(args);

@@ -229,15 +229,15 @@ fn failed_run(view: &ThreadView<'_>, failed: &[String], timed_out: bool, name: &
             "The thread's status is failed, but its runs were deleted, so nothing can be retried.".to_string()
         }
     };
-    let retry = match (again, limit) {
-        (Again::Steps, Some(limit)) if offers.continues => {
-            Some(format!("continue with a limit of {} steps", limit.steps.saturating_mul(2)))
-        }
-        (Again::Steps, None) if offers.continues && failed.is_empty() => Some("retry the unfinished steps".into()),
-        (Again::Steps, None) if offers.continues => Some(format!("retry {}", nodes(failed))),
+    let with_limit = limit.map(|limit| format!(" with a limit of {} steps", limit.steps.saturating_mul(2)));
+    let with_limit = with_limit.unwrap_or_default();
+    let retry = match again {
+        Again::Steps if offers.continues && limit.is_some() => Some(format!("continue{with_limit}")),
+        Again::Steps if offers.continues && failed.is_empty() => Some("retry the unfinished steps".into()),
+        Again::Steps if offers.continues => Some(format!("retry {}", nodes(failed))),
         // A server that can't retry steps runs the input again.
-        (Again::Steps | Again::Input, _) if offers.starts && !is_answer_refused(view) => {
-            Some("run the last input again".to_string())
+        Again::Steps | Again::Input if offers.starts && !is_answer_refused(view) => {
+            Some(format!("run the last input again{with_limit}"))
         }
         _ => None,
     };
