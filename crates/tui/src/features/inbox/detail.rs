@@ -107,7 +107,7 @@ fn push_known(lines: &mut Vec<Line>, known: Option<&Known>, width: usize, room: 
         for (n, part) in wrap(text::head(&said, MAX_VALUE), width.saturating_sub(indent).max(10)).iter().enumerate() {
             if lines.len() >= room {
                 if let Some(last) = lines.last_mut() {
-                    *last = Line::of(Tone::Dim, "  … open the row for the rest");
+                    last.push(Tone::Dim, " …");
                 }
                 return;
             }
