@@ -2,11 +2,17 @@
 
 use crate::ended::{Ended, ended, write_config};
 use axum::response::Response;
+use runtail_api::{AgentServer, Http, InboxMemory, Kind};
+use runtail_core::config::{Config, Profile, Stuck};
 use runtail_sim::{Options, Scenario, Sim};
 use runtail_testkit::common::{CANARY, Seen, Server, json};
+use runtail_testkit::dash::Dash;
+use runtail_tui::app::subscriptions;
+use runtail_tui::session::msg::{Msg, SubscriptionEvent, SubscriptionId};
 use serde_json::{Value, json as value};
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
 
 async fn runtail(folder: &Path, args: &[&str]) -> Ended {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
@@ -93,6 +99,85 @@ async fn every_dialect_lists_its_waiting_and_failed_threads() {
         assert_eq!(rows[0]["command"], expected);
         assert_eq!(rows[1]["detail"], error, "{scenario:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn copies_of_waiting_threads_are_listed() {
+    rustls::crypto::ring::default_provider().install_default().ok();
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    for scenario in [Scenario::Empty, Scenario::JavaScript] {
+        let sim = Sim::start(Options { scenario, ..Options::default() }).await.unwrap();
+        let url = &sim.agents()[0].url;
+        let folder = write_config(&agent_profile("lab", url));
+        let inbox = async || runtail(folder.path(), &["inbox"]).await.expect(0).rows();
+        runtail(folder.path(), &["run", "approval", "--input", r#"{"amount": 5, "to": "x"}"#]).await.expect(0);
+        let original = inbox().await[0]["thread_id"].as_str().unwrap().to_string();
+        let copied =
+            client.post(format!("{}/threads/{original}/copy", url.trim_end_matches('/'))).send().await.unwrap();
+        let copy: Value = serde_json::from_str(&copied.text().await.unwrap()).unwrap();
+        let copy = copy["thread_id"].as_str().unwrap();
+        let rows = inbox().await;
+        let row = rows.iter().find(|row| row["thread_id"] == copy).unwrap_or_else(|| panic!("{scenario:?}: {rows:#?}"));
+        assert_eq!((&row["status"], &row["cause"]), (&value!("idle"), &value!("question")));
+        assert_eq!(row["interrupts"][0]["value"]["question"], "Approve this payment?");
+        // Once it is answered, it is a thread like others.
+        runtail(folder.path(), &["answer", copy, "--approve"]).await.expect(0);
+        assert!(inbox().await.iter().all(|row| row["thread_id"] != copy), "{scenario:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_dashboard_has_the_same_rows() {
+    rustls::crypto::ring::default_provider().install_default().ok();
+    for scenario in [Scenario::Empty, Scenario::JavaScript, Scenario::Aegra] {
+        let sim = Sim::start(Options { scenario, ..Options::default() }).await.unwrap();
+        let config = agent_profile("lab", &sim.agents()[0].url);
+        let folder = write_config(&config);
+        for (graph, input, code) in [
+            ("approval", r#"{"amount": 5, "to": "x"}"#, 0),
+            ("approval", r#"{"amount": 6, "to": "y"}"#, 0),
+            ("broken", r#"{"error": "ValueError", "message": "no"}"#, 1),
+        ] {
+            runtail(folder.path(), &["run", graph, "--input", input]).await.expect(code);
+        }
+        let mut printed = runtail(folder.path(), &["inbox"]).await.expect(0).rows();
+        // The dashboard polls the server in the same way.
+        let mut dash = Dash::new(&config, (140, 40));
+        let id = SubscriptionId::Inbox("lab".into());
+        let sub = subscriptions(&dash.app).into_iter().find(|sub| sub.key == id).expect("the inbox is polled");
+        let server = sub.params.servers[0].clone();
+        let profile = Config::parse(&config, None).unwrap().choose(&[]).unwrap().remove(0);
+        let profile = Profile { key: None, ..profile };
+        let client = AgentServer::new(Http::new(&profile).unwrap(), server.url.parse().unwrap());
+        let (stuck, mut memory) = (Stuck::default(), InboxMemory::default());
+        let polled = client.poll_inbox(Duration::from_secs(86_400), &stuck, &mut memory).await;
+        let event = SubscriptionEvent::Inbox { server, began: dash.now, result: Ok(polled) };
+        dash.feed(Msg::Subscription { key: sub.key, epoch: sub.epoch, event });
+        let mut listed: Vec<Value> = dash.app.inbox.listing().rows.iter().map(|row| row.row.to_json()).collect();
+        assert_eq!(listed.len(), 3, "{scenario:?}");
+        // Only the command line has options that select the server.
+        for row in printed.iter_mut().chain(&mut listed) {
+            row.as_object_mut().unwrap().remove("command");
+        }
+        assert_eq!(printed, listed, "{scenario:?}");
+    }
+}
+
+#[tokio::test]
+async fn servers_that_cannot_be_reached_have_no_connection() {
+    // The port was free a moment ago, and nothing listens on it.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let config = agent_profile("lab", format!("http://{free}"));
+    let ended = runtail(write_config(&config).path(), &["inbox"]).await.expect(5);
+    assert!(ended.err.contains("lab") && ended.err.contains("connection"), "{}", ended.err);
+    let mut dash = Dash::new(&config, (140, 40));
+    let id = SubscriptionId::Inbox("lab".into());
+    let sub = subscriptions(&dash.app).into_iter().find(|sub| sub.key == id).expect("the inbox is polled");
+    let error = dash.error("lab", Kind::NoConnection);
+    let event = SubscriptionEvent::Inbox { server: sub.params.servers[0].clone(), began: dash.now, result: Err(error) };
+    dash.feed(Msg::Subscription { key: sub.key, epoch: sub.epoch, event });
+    dash.keys("i");
+    assert!(dash.screen().contains("lab wasn't checked (no connection)."), "{}", dash.screen());
 }
 
 #[tokio::test]

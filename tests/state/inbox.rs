@@ -23,12 +23,12 @@ fn server(profile: &str, name: &str, port: u16) -> ServerRef {
     ServerRef { profile: profile.into(), name: name.into(), url: format!("http://127.0.0.1:{port}/").into() }
 }
 
-fn support() -> ServerRef {
+pub(crate) fn support() -> ServerRef {
     server("eu", "support-bot", 2001)
 }
 
 /// Sends the answer of a server.
-fn answer(dash: &mut Dash, server: &ServerRef, result: Result<ServerInbox, Kind>) -> Vec<Effect> {
+pub(crate) fn answer(dash: &mut Dash, server: &ServerRef, result: Result<ServerInbox, Kind>) -> Vec<Effect> {
     let profile = server.profile.clone();
     let error = |kind| {
         let mut error = dash.error(&profile, kind);
@@ -41,7 +41,7 @@ fn answer(dash: &mut Dash, server: &ServerRef, result: Result<ServerInbox, Kind>
     dash.feed(Msg::Subscription { key: sub.key, epoch: sub.epoch, event })
 }
 
-fn listed(threads: Vec<InboxThread>) -> Result<ServerInbox, Kind> {
+pub(crate) fn listed(threads: Vec<InboxThread>) -> Result<ServerInbox, Kind> {
     Ok(ServerInbox { threads, ..ServerInbox::default() })
 }
 
@@ -61,7 +61,7 @@ fn question(id: &str, value: Value) -> Question {
     Question { id: Some(id.into()), value, ..Question::default() }
 }
 
-fn approval(dash: &Dash) -> InboxThread {
+pub(crate) fn approval(dash: &Dash) -> InboxThread {
     let value = json!({"question": "Approve this payment?", "amount": "1,250 EUR", "to": "Hoffmann & Söhne GmbH"});
     InboxThread {
         questions: vec![question("q1", value)],
@@ -89,7 +89,7 @@ fn refund(dash: &Dash) -> InboxThread {
 }
 
 /// An inbox in which every kind of row occurs, one server has failed, and all have answered.
-fn full(size: (u16, u16)) -> Dash {
+pub(crate) fn full(size: (u16, u16)) -> Dash {
     let mut dash = dash(size);
     let rows = vec![refund(&dash), approval(&dash)];
     answer(&mut dash, &support(), listed(rows));

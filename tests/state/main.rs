@@ -17,6 +17,7 @@ mod export;
 mod fuzz;
 mod history;
 mod inbox;
+mod inbox_details;
 mod messages;
 mod messages_view;
 mod modes;

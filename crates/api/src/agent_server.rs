@@ -51,6 +51,29 @@ pub enum ServerKind {
     Other,
 }
 
+impl ServerKind {
+    /// Returns whether a run without an input continues a thread. Aegra refuses such a run with 422.
+    pub fn continues_without_input(self) -> bool {
+        self != ServerKind::Aegra
+    }
+
+    /// Returns whether an update without values makes a thread idle that is busy without a run. Aegra answers such an update by
+    /// reading the state, and JavaScript leaves the thread's status as it is.
+    pub fn releases_by_update(self) -> bool {
+        matches!(self, ServerKind::Python | ServerKind::Other)
+    }
+
+    /// Returns whether the server can copy threads. Aegra has no such call.
+    pub(crate) fn copies_threads(self) -> bool {
+        matches!(self, ServerKind::Python | ServerKind::JavaScript)
+    }
+
+    /// Returns whether an update without values ends a thread that stopped. Aegra answers such an update by reading the state.
+    pub fn ends_by_update(self) -> bool {
+        self != ServerKind::Aegra
+    }
+}
+
 /// A server's description of itself.
 #[derive(Debug, Clone)]
 pub struct ServerInfo {

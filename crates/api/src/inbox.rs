@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 const MAX_LISTED: usize = 1000;
 /// Maximum number of threads per server and status whose records are read, because the list doesn't show why they wait or failed.
 const MAX_READ: usize = 200;
+/// Newest idle threads among which copies are looked for.
+const IDLE_LISTED: usize = 100;
 /// Maximum number of threads to read concurrently.
 const MAX_CONCURRENCY: usize = 4;
 /// Runs of a busy thread that are read, and bytes of their list. Aegra may call a thread busy for one of its older runs.
@@ -77,6 +79,14 @@ impl Listed {
         shows_no_cause(&self.facts) || self.may_be_stale()
     }
 
+    /// Returns whether the row may be the copy of a thread, with which the server has done nothing yet. A copy of a waiting thread
+    /// is listed as idle, though its state asks (acting reference §2).
+    fn may_be_copy(&self) -> bool {
+        let facts = &self.facts;
+        let has_run = facts.graph_id.is_some() && facts.assistant_id.is_some();
+        has_run && facts.created_at.is_some() && facts.created_at == facts.updated_at
+    }
+
     /// Returns whether the row's questions may be answered already or closed. After a run that answered nothing, a row lists
     /// answered questions beside the open ones again, so it lists several (acting reference §1.5).
     fn may_be_stale(&self) -> bool {
@@ -94,34 +104,46 @@ impl AgentServer {
     /// Does the same with these thresholds for stuck runs. `memory` is that of the previous poll of this server.
     pub async fn poll_inbox(&self, failed_since: Duration, stuck: &Stuck, memory: &mut InboxMemory) -> ServerInbox {
         let mut inbox = ServerInbox::default();
-        let Some(waiting) = self.list_for_inbox("interrupted", true, &mut inbox).await else { return inbox };
+        let Some(waiting) = self.list_for_inbox("interrupted", true, MAX_LISTED, &mut inbox).await else {
+            return inbox;
+        };
         // By the server's clock, which its first response has shown.
         let now = Timestamp::now().saturating_add(self.http.skew()).unwrap_or(Timestamp::MAX);
         let cutoff = now.checked_sub(failed_since).unwrap_or(Timestamp::MIN);
         // Newest first, so that a limit cuts off the oldest failures.
-        let failed = self.list_for_inbox("error", false, &mut inbox).await.unwrap_or_default();
-        let busy = self.list_for_inbox("busy", true, &mut inbox).await.unwrap_or_default();
+        let failed = self.list_for_inbox("error", false, MAX_LISTED, &mut inbox).await.unwrap_or_default();
+        let busy = self.list_for_inbox("busy", true, MAX_LISTED, &mut inbox).await.unwrap_or_default();
         let is_recent = |listed: &Listed| listed.facts.updated_at.is_none_or(|at| at >= cutoff);
         let patience = SignedDuration::try_from(stuck.pending.min(stuck.silent)).unwrap_or(SignedDuration::MAX);
         let is_silent = |listed: &Listed| listed.facts.updated_at.is_some_and(|at| now.duration_since(at) >= patience);
         let mut listed = waiting;
         listed.extend(failed.into_iter().filter(is_recent));
         listed.extend(busy.into_iter().filter(is_silent));
+        let kind = self.info().await.map_or(ServerKind::Other, |info| info.kind);
+        if kind.copies_threads() {
+            let idle = self.list_for_inbox("idle", false, IDLE_LISTED, &mut inbox).await.unwrap_or_default();
+            listed.extend(idle.into_iter().filter(Listed::may_be_copy));
+        }
         memory.0.retain(|id, _| listed.iter().any(|listed| listed.id == *id));
         // JavaScript's rows keep the questions of an edited thread (acting reference §1.5).
-        let is_javascript = self.info().await.is_ok_and(|info| info.kind == ServerKind::JavaScript);
+        let is_javascript = kind == ServerKind::JavaScript;
         listed.iter_mut().for_each(|listed| listed.is_unsure = is_javascript && !listed.facts.questions.is_empty());
-        for status in ["interrupted", "error", "busy"] {
+        for status in ["interrupted", "error", "busy", "idle"] {
             let of_status = listed.extract_if(.., |listed| listed.facts.status == status).collect();
             self.read_for_inbox(of_status, (stuck, now), memory, &mut inbox).await;
         }
         inbox
     }
 
-    /// Lists the threads with a status. Returns `None` if that failed, which it records in `inbox`.
-    async fn list_for_inbox(&self, status: &str, oldest_first: bool, inbox: &mut ServerInbox) -> Option<Vec<Listed>> {
-        let query =
-            ThreadQuery { limit: MAX_LISTED, status: Some(status.into()), oldest_first, ..ThreadQuery::default() };
+    /// Lists up to `limit` threads with a status. Returns `None` if that failed, which it records in `inbox`.
+    async fn list_for_inbox(
+        &self,
+        status: &str,
+        oldest_first: bool,
+        limit: usize,
+        inbox: &mut ServerInbox,
+    ) -> Option<Vec<Listed>> {
+        let query = ThreadQuery { limit, status: Some(status.into()), oldest_first, ..ThreadQuery::default() };
         let rows = match self.thread_records(&query).await {
             Ok((rows, 0)) => rows,
             Ok((rows, odd)) => {
@@ -216,8 +238,12 @@ impl AgentServer {
     ) -> Result<Option<InboxThread>, ApiError> {
         let Listed { id, facts, .. } = listed;
         if facts.status != "busy" {
-            let status = self.status_for_inbox(listed).await?;
-            return Ok(InboxThread::new(id, facts, &status));
+            return match self.status_for_inbox(listed).await {
+                Ok(status) => Ok(InboxThread::new(id, facts, &status)),
+                // It is only a guess that the thread is a copy. JavaScript can't read the state of every thread without runs.
+                Err(error) if facts.status == "idle" && matches!(error.kind, Kind::Server(_)) => Ok(None),
+                Err(error) => Err(error),
+            };
         }
         let runs = self.runs_for_inbox(id).await?;
         let status = ThreadStatus::derive(ThreadRecords { thread: Some(facts), state: None, runs: Some(&runs) });

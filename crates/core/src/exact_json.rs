@@ -2,10 +2,13 @@
 //! that, a request would differ from what was written.
 
 use crate::text;
+use serde_json::value::RawValue;
 use serde_json::{Number, Value};
 use std::collections::HashSet;
 use std::fmt;
 
+/// Maximum number of losses that are listed.
+const MAX_LOSSES: usize = 100;
 /// Maximum number of characters of a key or number in a message.
 const MAX_SHOWN: usize = 40;
 
@@ -48,6 +51,55 @@ pub fn parse(json: &str) -> Result<Value, Unreadable> {
     }
 }
 
+/// Parses JSON that someone else wrote, with what of it would change if it were sent again. Numbers that can't be read at all,
+/// such as `1e400`, become texts, so that one of them doesn't hide the rest.
+///
+/// # Errors
+/// The text is not JSON.
+pub fn parse_lenient(json: &str) -> Result<(Value, Vec<Inexact>), serde_json::Error> {
+    let value = match serde_json::from_str(json) {
+        Ok(value) => value,
+        Err(error) => serde_json::from_str(&quote_unreadable(json)).map_err(|_| error)?,
+    };
+    let mut losses = Vec::new();
+    each_loss(json, |inexact| {
+        losses.push(inexact);
+        losses.len() < MAX_LOSSES
+    });
+    Ok((value, losses))
+}
+
+/// Quotes the numbers that can't be read.
+fn quote_unreadable(json: &str) -> String {
+    let (bytes, mut quoted, mut at) = (json.as_bytes(), String::with_capacity(json.len()), 0);
+    while let Some(byte) = bytes.get(at) {
+        let start = at;
+        at = match byte {
+            b'"' => (start + 1 + text::string_end(&bytes[start + 1..]) + 1).min(bytes.len()),
+            b'-' | b'0'..=b'9' => number_end(bytes, start),
+            _ => {
+                let rest = &bytes[start..];
+                start + rest.iter().take_while(|byte| !matches!(byte, b'"' | b'-' | b'0'..=b'9')).count()
+            }
+        };
+        let token = &json[start..at];
+        // It is a number, but out of range.
+        let is_number = || serde_json::from_str::<&RawValue>(token).is_ok();
+        if matches!(byte, b'-' | b'0'..=b'9') && serde_json::from_str::<Number>(token).is_err() && is_number() {
+            quoted.push_str(&Value::String(token.into()).to_string());
+        } else {
+            quoted.push_str(token);
+        }
+    }
+    quoted
+}
+
+/// Returns the offset behind a number.
+fn number_end(bytes: &[u8], start: usize) -> usize {
+    let is_number = |byte: &&u8| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-');
+    start + bytes[start..].iter().take_while(is_number).count()
+}
+
 /// An object or a list that is open at some point of a text.
 enum Level {
     Object { keys: HashSet<String>, key: String, in_value: bool },
@@ -56,6 +108,16 @@ enum Level {
 
 /// Returns the first duplicate key or inexact number of a valid JSON text.
 fn first_loss(json: &str) -> Option<Inexact> {
+    let mut first = None;
+    each_loss(json, |inexact| {
+        first = Some(inexact);
+        false
+    });
+    first
+}
+
+/// Passes each duplicate key and inexact number of a JSON text to a function until it returns `false`.
+fn each_loss(json: &str, mut found: impl FnMut(Inexact) -> bool) {
     let bytes = json.as_bytes();
     let mut levels: Vec<Level> = Vec::new();
     let mut at = 0;
@@ -64,13 +126,17 @@ fn first_loss(json: &str) -> Option<Inexact> {
         at += 1;
         match byte {
             b'"' => {
-                at = (start + 1 + text::string_end(bytes.get(start + 1..)?) + 1).min(bytes.len());
+                at = (start + 1 + text::string_end(&bytes[start + 1..]) + 1).min(bytes.len());
                 let Some(Level::Object { keys, key, in_value: false }) = levels.last_mut() else { continue };
-                *key = serde_json::from_str(&json[start..at]).ok()?;
-                if !keys.insert(key.clone()) {
+                let Ok(name) = serde_json::from_str::<String>(&json[start..at]) else { return };
+                let is_known = !keys.insert(name.clone());
+                *key = name;
+                if is_known {
                     let why = format!("the key {} occurs twice", shown(&json[start..at]));
-                    levels.pop();
-                    return Some(Inexact { path: path(&levels), offset: start, why });
+                    let outer = levels.len() - 1;
+                    if !found(Inexact { path: path(&levels[..outer]), offset: start, why }) {
+                        return;
+                    }
                 }
             }
             b'{' => levels.push(Level::Object { keys: HashSet::new(), key: String::new(), in_value: false }),
@@ -82,16 +148,16 @@ fn first_loss(json: &str) -> Option<Inexact> {
                 _ => set_in_value(&mut levels, false),
             },
             b'-' | b'0'..=b'9' => {
-                let is_number = |byte: &&u8| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-');
-                at = start + bytes[start..].iter().take_while(is_number).count();
-                if let Some(why) = loss_of(&json[start..at]) {
-                    return Some(Inexact { path: path(&levels), offset: start, why });
+                at = number_end(bytes, start);
+                if let Some(why) = loss_of(&json[start..at])
+                    && !found(Inexact { path: path(&levels), offset: start, why })
+                {
+                    return;
                 }
             }
             _ => {}
         }
     }
-    None
 }
 
 fn set_in_value(levels: &mut [Level], now: bool) {
@@ -114,7 +180,9 @@ fn shown(text: &str) -> String {
 
 /// Returns how a number would change, if it would.
 fn loss_of(written: &str) -> Option<String> {
-    let sent: Number = serde_json::from_str(written).ok()?;
+    let Ok(sent) = serde_json::from_str::<Number>(written) else {
+        return Some(format!("the number {} is too large to be sent", shown(written)));
+    };
     let is_integer = !written.contains(['.', 'e', 'E']);
     let stays = decimal(written).is_some_and(|own| Some(own) == decimal(&sent.to_string()));
     if stays && (!is_integer || sent.is_i64() || sent.is_u64()) {
@@ -199,6 +267,22 @@ mod tests {
         }
     }
 
+    #[test]
+    fn unreadable_numbers_hide_nothing_else() {
+        let json =
+            r#"{"a": [{"n": 1e400, "text": "1e400 \"-1e999"}, {"n": 123456789012345678901}], "b": 1, "b": 2, "c": 5}"#;
+        let (value, losses) = parse_lenient(json).unwrap();
+        let expected = serde_json::json!({
+            "a": [{"n": "1e400", "text": "1e400 \"-1e999"}, {"n": 123_456_789_012_345_680_000.0_f64}], "b": 2, "c": 5
+        });
+        assert_eq!(value, expected);
+        let said: Vec<String> = losses.iter().map(Inexact::to_string).collect();
+        let large = "the number 123456789012345678901 can't be sent exactly: it would become 1.2345678901234568e+20";
+        let twice = "the key \"b\" occurs twice";
+        assert_eq!(said, ["the number 1e400 is too large to be sent, in a.0.n", &format!("{large}, in a.1.n"), twice]);
+        assert!(parse_lenient("{").is_err() && parse_lenient("[1-]").is_err());
+    }
+
     proptest! {
         /// Any value that a program writes is read back unchanged.
         #[test]
@@ -210,6 +294,9 @@ mod tests {
         #[test]
         fn random_text_never_panics(text in "[\\[\\]{}\",:0-9eE.+\\-\\\\u a-f]{0,60}") {
             let _ = parse(&text);
+            let is_lenient = parse_lenient(&text).is_ok();
+            prop_assert!(is_lenient || serde_json::from_str::<Value>(&text).is_err());
+            prop_assert!(!is_lenient || serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok());
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The card that explains a thread: its keys open previews, and only a confirmation sends.
 
 use super::*;
-use runtail_api::{StartFailure, WriteKind, Written};
+use runtail_api::{ServerInfo, ServerKind, StartFailure, WriteKind, Written};
 
 fn runs_of(assistants: &[&str]) -> Value {
     let runs = assistants.iter().enumerate().map(|(n, id)| {
@@ -96,6 +96,107 @@ fn a_run_of_another_assistant_is_shown_and_can_be_repaired() {
     let mut dash = page((140, 40), &records("idle", "finished-state", runs_of(&["a-support", "a-support"])));
     dash.keys("e");
     assert!(!dash.screen().contains("earlier assistant"), "{}", dash.screen());
+}
+
+/// Opens the card of a thread of a server of this kind.
+fn card_of(kind: ServerKind, records: &Records) -> Dash {
+    let mut dash = page((140, 40), records);
+    let info = ServerInfo { kind, version: "1".into(), raw: Value::Null };
+    dash.app.agent.infos.entry(thread().server).or_default().value = Some(info);
+    dash.keys("e");
+    dash
+}
+
+#[test]
+fn only_actions_that_the_server_offers_are_listed() {
+    let next = |case: &str| records("interrupted", case, json!([run("r1", "success")]));
+    let failed = || records("error", "failed", json!([run("r1", "error")]));
+    for (kind, records, offered, hidden) in [
+        (ServerKind::Python, stuck(), vec!["U release the thread", "⏎ first action"], vec![]),
+        (
+            ServerKind::JavaScript,
+            stuck(),
+            vec!["n new run: also releases the thread", "⏎ first action"],
+            vec!["U release"],
+        ),
+        (ServerKind::Aegra, stuck(), vec!["n new run: also releases the thread"], vec!["U release"]),
+        (ServerKind::Python, next("breakpoint"), vec!["a continue: runs", "x end the thread"], vec!["can't continue"]),
+        (ServerKind::JavaScript, next("breakpoint"), vec!["a continue: runs", "x end the thread"], vec![]),
+        (
+            ServerKind::Aegra,
+            next("breakpoint"),
+            vec!["This server starts no run without an input, so it can't continue from", "n new run"],
+            vec!["a continue", "x end the thread"],
+        ),
+        (ServerKind::Aegra, next("question"), vec!["a answer", "n new run"], vec!["x end the thread"]),
+        (ServerKind::Python, failed(), vec!["R retry"], vec!["can't retry"]),
+        (ServerKind::Aegra, failed(), vec!["R run the last input again", "can't retry steps"], vec!["R retry"]),
+    ] {
+        let screen = card_of(kind, &records).screen();
+        offered.iter().for_each(|words| assert!(screen.contains(words), "{kind:?} {words}: {screen}"));
+        hidden.iter().for_each(|words| assert!(!screen.contains(words), "{kind:?} {words}: {screen}"));
+    }
+    // The recommended action is one that is offered.
+    let effects = card_of(ServerKind::JavaScript, &stuck()).keys("<Enter>");
+    assert!(planned(&effects).is_none(), "{effects:?}");
+    let rejected = records("error", "poisoned", json!([run("r1", "error")]));
+    assert!(card_of(ServerKind::Python, &rejected).screen().contains("R ask again"));
+    let screen = card_of(ServerKind::Aegra, &rejected).screen();
+    assert!(!screen.contains("R ask again") && !screen.contains("R run"), "{screen}");
+}
+
+#[test]
+fn a_server_with_only_the_contracts_calls_offers_what_it_has() {
+    let with_parts = |loaded: &dyn Fn(SnapshotPart) -> Loaded| {
+        let mut dash = demo_like((140, 40));
+        dash.open_thread();
+        let parts = [SnapshotPart::Thread, SnapshotPart::State, SnapshotPart::Runs, SnapshotPart::History];
+        let parts = parts.into_iter().map(|part| (part, loaded(part))).collect();
+        let seq = dash.app.viewer().unwrap().event_log.newest_seq().next();
+        let event = ThreadSnapshot { at: dash.now, parts }.into_event(seq);
+        dash.items(vec![Item::Record(Record::Event(event))]);
+        dash.keys("e");
+        dash
+    };
+    let screen = with_parts(&|_| Loaded::NotOffered).screen();
+    assert!(screen.contains("thread, state, history, runs: not offered by this server"), "{screen}");
+    assert!(screen.contains("n new run") && !screen.contains("d details"), "{screen}");
+    // Nothing can be done with a deleted thread, so the footer has no key for the first action.
+    let mut deleted = with_parts(&|_| Loaded::Failed("404: thread not found".into()));
+    assert!(!deleted.screen().contains("⏎ first action"), "{}", deleted.screen());
+    assert!(deleted.keys("<Enter>").is_empty() && matches!(deleted.app.overlays.last(), Some(Overlay::Why(_))));
+}
+
+#[test]
+fn the_copy_of_a_waiting_thread_can_be_answered() {
+    let mut dash = page((140, 40), &records("idle", "question", json!([])));
+    assert!(dash.screen().contains("waiting for you"), "{}", dash.screen());
+    dash.keys("e");
+    let screen = dash.screen();
+    assert!(screen.contains("It is the copy of a waiting thread, so the server lists it as idle"), "{screen}");
+    assert!(dash.keys("<Enter>").is_empty());
+    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Answer(_))), "{}", dash.screen());
+}
+
+#[test]
+fn a_run_that_reached_its_limit_continues_with_a_higher_one() {
+    let mut limited = records("error", "finished-state", json!([run("r1", "error")]));
+    limited.runs[0]["kwargs"] = json!({"input": {"n": 1}, "config": {"recursion_limit": 5}});
+    limited.state["next"] = json!(["chat"]);
+    limited.state["tasks"] = json!([{"id": "t", "name": "chat", "error": null, "interrupts": [], "result": null}]);
+    limited.state["metadata"] = json!({"source": "loop", "step": 5, "run_id": "r1"});
+    // JavaScript's records have no error.
+    let mut dash = card_of(ServerKind::JavaScript, &limited);
+    let screen = dash.screen();
+    assert!(screen.contains("most likely reached its limit of 5 steps"), "{screen}");
+    assert!(screen.contains("R continue with a limit of 10 steps"), "{screen}");
+    let (_, intent) = planned(&dash.keys("<Enter>")).expect("a plan");
+    assert_eq!(intent, ThreadIntent::Again { thread: THREAD.into(), recursion_limit: None });
+    let message = "Recursion limit of 5 reached without hitting a stop condition.";
+    limited.thread["error"] = json!({"error": "GraphRecursionError", "message": message});
+    let screen = card_of(ServerKind::Python, &limited).screen();
+    assert!(screen.contains("Run 1 reached its limit of 5 steps. Its finished steps are saved."), "{screen}");
+    assert!(screen.contains("R continue with a limit of 10 steps"), "{screen}");
 }
 
 #[test]

@@ -229,6 +229,29 @@ async fn recursion_limit_failures_offer_a_higher_limit() {
 }
 
 #[tokio::test]
+async fn a_limit_that_no_error_names_is_raised_where_no_step_failed() {
+    let mut failed = run("r", "error");
+    failed["kwargs"] = json!({"input": {"n": 0}, "config": {"recursion_limit": 2}});
+    let state = state("error", "failed", vec![failed]);
+    {
+        let mut state = state.lock().unwrap();
+        state.thread["error"] = Value::Null;
+        state.state["tasks"] = json!([{"id": "t", "name": "chat", "error": null, "interrupts": [], "result": null}]);
+        (state.state["next"], state.state["metadata"]) = (json!(["chat"]), json!({"source": "loop", "step": 2}));
+    }
+    let server = serve(&state).await;
+    let plan = server.agent().plan_on_thread(&again()).await.unwrap();
+    assert_eq!(plan.choice, Some(Choice::RecursionLimit(4)));
+    let body = plan.preview.request.body.clone().unwrap();
+    assert_eq!((&body["input"], &body["config"]), (&Value::Null, &json!({"recursion_limit": 4})));
+    assert!(notes(&plan.preview).contains("most likely reached its limit of 2 steps"), "{}", notes(&plan.preview));
+    // With a step that failed, the limit stays.
+    state.lock().unwrap().state["tasks"][0]["error"] = json!("Error: boom");
+    let plan = server.agent().plan_on_thread(&again()).await.unwrap();
+    assert_eq!((plan.choice, &plan.preview.request.body.unwrap()["config"]), (None, &json!({"recursion_limit": 2})));
+}
+
+#[tokio::test]
 async fn rejected_answers_are_retried_from_the_questions_checkpoint() {
     let state = state("error", "poisoned", vec![run("r", "error")]);
     let checkpoint = state.lock().unwrap().state["checkpoint"]["checkpoint_id"].clone();

@@ -2,7 +2,9 @@
 
 use crate::{AgentServer, ApiError, Kind, ServerKind, ThreadQuery};
 use jiff::{SignedDuration, Timestamp};
-use runtail_core::model::{Question, Rerun, RunCreate, RunFacts, StateFacts, ThreadFacts, ThreadRecords, ThreadStatus};
+use runtail_core::model::{
+    Question, Rerun, RunCreate, RunFacts, StateFacts, StepLimit, ThreadFacts, ThreadRecords, ThreadStatus,
+};
 use serde_json::value::RawValue;
 
 /// Bytes of a thread's record: it repeats the values of the state, and is read without them where those are large.
@@ -49,6 +51,11 @@ impl LoadedThread {
     /// Whether it failed of an answer that the server keeps.
     pub fn keeps_rejected_answer(&self) -> bool {
         self.records().keeps_rejected_answer()
+    }
+
+    /// The limit of steps that its newest run reached.
+    pub fn reached_limit(&self, status: &ThreadStatus) -> Option<StepLimit> {
+        StepLimit::reached(status, self.records())
     }
 
     /// The assistant that it belongs to.

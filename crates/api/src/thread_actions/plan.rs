@@ -2,17 +2,15 @@
 
 use super::{Choice, LoadedThread, RunStart, StartGuard, Step, ThreadIntent, ThreadPlan, unfit};
 use crate::answer::Service;
-use crate::{AgentServer, ApiError, CancelAction, CancelTarget, Kind, PlanError, ServerKind};
+use crate::{AgentServer, ApiError, CancelAction, CancelTarget, Kind, PlanError};
 use reqwest::Method;
 use runtail_core::model::{
-    Consent, NewRevision, Note, PlainRequest, Preview, Rerun, Run, RunCreate, RunFacts, Target, ThreadStatus,
+    Consent, NewRevision, Note, PlainRequest, Preview, Rerun, Run, RunCreate, RunFacts, StepLimit, Target, ThreadStatus,
 };
 use runtail_core::text::{self, short_id};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// The number of steps of servers that don't say theirs.
-const USUAL_LIMIT: u64 = 25;
 /// Nodes that a sentence names.
 const NAMED: usize = 4;
 
@@ -149,16 +147,16 @@ impl AgentServer {
                 }
                 self.plan_ask_again(thread, &loaded)
             }
-            ThreadStatus::Failed { error, .. } if !loaded.next().is_empty() && self.takes_no_input().await? => {
-                self.plan_retry(thread, &loaded, &error, limit)
+            status @ ThreadStatus::Failed { .. } if !loaded.next().is_empty() && self.takes_no_input().await? => {
+                self.plan_retry(thread, &loaded, &status, limit)
             }
-            status => self.plan_rerun(thread, &loaded, &status),
+            status => self.plan_rerun(thread, &loaded, &status, limit),
         }
     }
 
-    /// Whether a run without an input continues the thread. Aegra refuses such a run with 422.
+    /// See [`crate::ServerKind::continues_without_input`].
     pub(super) async fn takes_no_input(&self) -> Result<bool, ApiError> {
-        Ok(self.info().await?.kind != ServerKind::Aegra)
+        Ok(self.info().await?.kind.continues_without_input())
     }
 
     /// A retry would use the rejected answer again, so the checkpoint that asks is forked: it asks again.
@@ -184,38 +182,36 @@ impl AgentServer {
         &self,
         thread: &str,
         loaded: &LoadedThread,
-        error: &str,
+        status: &ThreadStatus,
         limit: Option<u64>,
     ) -> Result<ThreadPlan, PlanError> {
         let Rerun { body, omitted } = loaded.next_run(assistant_of(loaded)?);
         let mut body = body.continuing();
         let mut notes = vec![retries(loaded)];
         notes.extend(omitted_note(&omitted));
-        let mut choice = None;
-        if let Some(reached) = reached_limit(error) {
-            let limit = limit.unwrap_or(reached.saturating_mul(2)).max(1);
-            body.extra.entry("config").or_insert_with(|| Value::Object(Default::default()))["recursion_limit"] =
-                limit.into();
-            notes.push(Note::fact(format!(
-                "The last run reached its limit of {reached} steps; this run's limit is {limit}."
-            )));
-            choice = Some(Choice::RecursionLimit(limit));
-        }
+        let choice = raised(&mut body, loaded.reached_limit(status), limit, &mut notes);
         let title = format!("Retry thread {}", short_id(thread));
         self.plan_start(thread, title, body, loaded, notes, choice)
     }
 
-    fn plan_rerun(&self, thread: &str, loaded: &LoadedThread, status: &ThreadStatus) -> Result<ThreadPlan, PlanError> {
+    fn plan_rerun(
+        &self,
+        thread: &str,
+        loaded: &LoadedThread,
+        status: &ThreadStatus,
+        limit: Option<u64>,
+    ) -> Result<ThreadPlan, PlanError> {
         let Some(runs) = loaded.runs.as_deref().filter(|runs| !runs.is_empty()) else {
             return Err(unfit("This thread has no input to run again. A new run starts one."));
         };
         let mut why = String::new();
         for (back, run) in runs.iter().take(NAMED * 2).enumerate() {
             match Rerun::of(run, assistant_of(loaded)?) {
-                Ok(Rerun { body, omitted }) => {
-                    let notes = rerun_notes(run, back, status, &omitted);
+                Ok(Rerun { mut body, omitted }) => {
+                    let mut notes = rerun_notes(run, back, status, &omitted);
+                    let choice = raised(&mut body, loaded.reached_limit(status), limit, &mut notes);
                     let title = format!("Run again on thread {}", short_id(thread));
-                    return self.plan_start(thread, title, body, loaded, notes, None);
+                    return self.plan_start(thread, title, body, loaded, notes, choice);
                 }
                 Err(reason) if why.is_empty() => why = format!("Run {}: {reason}.", short_id(&run.run_id)),
                 Err(_) => {}
@@ -363,6 +359,27 @@ fn cancel_notes(target: &Run, others: usize, action: CancelAction, with_queue: b
     notes
 }
 
+/// Raises the limit of steps of a run that follows one which reached its limit.
+fn raised(
+    body: &mut RunCreate,
+    reached: Option<StepLimit>,
+    wanted: Option<u64>,
+    notes: &mut Vec<Note>,
+) -> Option<Choice> {
+    let StepLimit { steps, is_inferred } = reached?;
+    let limit = wanted.unwrap_or(steps.saturating_mul(2)).max(1);
+    body.extra.entry("config").or_insert_with(|| Value::Object(Default::default()))["recursion_limit"] = limit.into();
+    let reached = match is_inferred {
+        false => format!("The last run reached its limit of {steps} steps"),
+        true => format!(
+            "The server doesn't say why the last run failed. None of its steps failed, so it most likely reached its limit of \
+             {steps} steps"
+        ),
+    };
+    notes.push(Note::fact(format!("{reached}; this run's limit is {limit}.")));
+    Some(Choice::RecursionLimit(limit))
+}
+
 /// What a retry runs again.
 fn retries(loaded: &LoadedThread) -> Note {
     let unfinished: BTreeSet<&str> = loaded
@@ -411,16 +428,6 @@ fn rerun_notes(run: &RunFacts, back: usize, status: &ThreadStatus, omitted: &[St
 
 pub(super) fn omitted_note(omitted: &[String]) -> Option<Note> {
     (!omitted.is_empty()).then(|| Note::warning(format!("Left out: {}.", text::clean(&omitted.join(", ")))))
-}
-
-/// The limit of a run that failed because it took too many steps.
-pub(super) fn reached_limit(error: &str) -> Option<u64> {
-    if !error.contains("GraphRecursionError") && !error.contains("ecursion limit") {
-        return None;
-    }
-    let after = error.split("imit of ").nth(1).unwrap_or_default();
-    let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
-    Some(digits.parse().unwrap_or(USUAL_LIMIT))
 }
 
 /// The assistant that the thread belongs to.

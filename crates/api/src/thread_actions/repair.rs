@@ -20,15 +20,16 @@ impl AgentServer {
                 return Err(PlanError::Nothing(format!("The thread is {status}, so there is nothing to release.")));
             }
         }
-        match self.info().await?.kind {
-            ServerKind::Aegra => return Err(unfit(reads_instead("release a thread"))),
-            ServerKind::JavaScript => {
-                return Err(unfit(
-                    "On a JavaScript server an update of the state leaves the thread's status as it is, so it can't release \
-                     the thread. A new run releases it.",
-                ));
-            }
-            ServerKind::Python | ServerKind::Other => {}
+        let kind = self.info().await?.kind;
+        if !kind.releases_by_update() {
+            return Err(unfit(match kind {
+                ServerKind::JavaScript => {
+                    "On a JavaScript server an update of the state leaves the thread's status as it is, so \
+                                           it can't release the thread. A new run releases it."
+                        .into()
+                }
+                _ => reads_instead("release a thread"),
+            }));
         }
         let notes = vec![
             Note::fact(
@@ -58,7 +59,7 @@ impl AgentServer {
             )));
         }
         let kind = self.info().await?.kind;
-        if kind == ServerKind::Aegra {
+        if !kind.ends_by_update() {
             return Err(unfit(reads_instead("end a thread")));
         }
         let next = super::plan::named(loaded.next());

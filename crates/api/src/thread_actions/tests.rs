@@ -1,4 +1,3 @@
-use super::plan::reached_limit;
 use super::start::refusal;
 use super::*;
 use runtail_core::model::{RunFacts, StateFacts, ThreadFacts};
@@ -78,13 +77,4 @@ fn runs_are_refused_if_the_thread_changed_since_the_preview() {
     assert_eq!(failure(&guard, &with_run(cancelled.clone(), "pending")), Some(StartFailure::Changed));
     assert_eq!(failure(&guard, &loaded("failed")), Some(StartFailure::Changed));
     assert_eq!(failure(&StartGuard::None, &with_run(cancelled, "pending")), None);
-}
-
-#[test]
-fn recursion_limit_is_read_from_the_error() {
-    let python = "GraphRecursionError: Recursion limit of 5 reached without hitting a stop condition.";
-    assert_eq!(reached_limit(python), Some(5));
-    assert_eq!(reached_limit("Error: Recursion limit of 1000 reached"), Some(1000));
-    assert_eq!(reached_limit("GraphRecursionError"), Some(25));
-    assert_eq!(reached_limit("ValueError: the limit of 5 EUR"), None);
 }

@@ -2,6 +2,7 @@
 
 use super::answer::Form;
 use super::thread_facts::Question;
+use crate::exact_json;
 use serde_json::{Map, Value};
 use std::fmt::Write;
 
@@ -147,6 +148,21 @@ impl Question {
             Dialect::Inbox(action) => vec![action],
             Dialect::Unsupported(_) | Dialect::Plain => Vec::new(),
         }
+    }
+
+    /// Returns why the arguments of an action can't be sent back exactly as they were received, so that an edit would change
+    /// more than the person does.
+    pub fn inexact_arguments(&self, action: usize) -> Option<String> {
+        let of_requests = "action_requests.";
+        let is_of_another = |path: &str| {
+            let index = path.strip_prefix(of_requests).and_then(|rest| rest.split('.').next()?.parse::<usize>().ok());
+            index.is_some_and(|index| index != action) || path.starts_with("review_configs")
+        };
+        // The older inbox may ask in a text that holds JSON.
+        let of_text = || exact_json::parse_lenient(self.value.as_str()?).ok()?.1.into_iter().next();
+        let of_value = self.inexact.iter().find(|inexact| !is_of_another(&inexact.path)).cloned();
+        let inexact = of_value.or_else(of_text);
+        inexact.map(|inexact| crate::text::clean(&inexact.to_string()).into_owned())
     }
 
     /// Returns whether it can be answered with an approval, without another word.

@@ -6,6 +6,7 @@
 mod field;
 
 use super::{Thread, python_repr};
+use crate::exact_json::Inexact;
 use field::{Asked, Field, IgnoredText, object};
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -74,6 +75,8 @@ pub struct Question {
     pub value: Value,
     /// The JSON schema that an answer must fit, if the graph gave one.
     pub response_schema: Option<Value>,
+    /// What of the payload is not exactly as it was received, and would change if it were sent back.
+    pub inexact: Vec<Inexact>,
     /// The node that asks.
     pub node: Option<String>,
 }

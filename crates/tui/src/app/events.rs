@@ -245,6 +245,10 @@ impl App {
                 }
                 Requests::none()
             }
+            EffectResult::RowRead(of, result) => {
+                self.on_row_read(&of, result);
+                Requests::none()
+            }
             EffectResult::Written(profile, id, name, document) => {
                 return self.on_document((profile, id, name), document);
             }

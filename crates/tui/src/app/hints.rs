@@ -21,6 +21,11 @@ pub fn hints(app: &App) -> Hints {
     if let Some(ids) = app.overlays.last().and_then(|top| top.hints()) {
         return app.session.keymap.hints_of(ids, ascii);
     }
+    if let Some(Overlay::Why(page)) = app.overlays.last()
+        && !page.page.has_action(&app.overlay_cx(true))
+    {
+        return app.session.keymap.hints_of(&["app.refresh", "app.back", "app.command", "app.help"], ascii);
+    }
     if let Some(Overlay::Edit(editor)) = app.overlays.last()
         && matches!(editor.subject, Subject::Profile(_))
     {

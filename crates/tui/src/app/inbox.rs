@@ -3,7 +3,7 @@
 use super::{App, Overlay};
 use crate::features::deployments::list::Row;
 use crate::features::inbox::{FailedDeployment, InboxPage, News, PageStatus, ProfileServers, place_name, thread_name};
-use crate::session::msg::{Effect, Hook, RevisionRef, ServerRef, SubscriptionId};
+use crate::session::msg::{Effect, Hook, InboxTarget, RevisionRef, RowDetail, ServerRef, SubscriptionId};
 use jiff::Timestamp;
 use runtail_api::{ApiError, ServerInbox};
 use runtail_core::config::{NotifyWhen, SecretSource, is_loopback};
@@ -49,7 +49,7 @@ impl App {
             };
             ProfileServers {
                 profile: state.name.clone(),
-                region: state.tag().to_string(),
+                region: state.region.clone(),
                 servers: servers.filter(|server| self.server_exists(server)).collect(),
                 unknown,
             }
@@ -124,7 +124,7 @@ impl App {
         }
         let key = format!("{}/{}", of.profile, of.deployment);
         let name = self.deployments.list.row(&key).map_or(of.deployment.to_string(), |row| row.name.clone());
-        let region = self.session.profile(&of.profile).map(|state| state.tag().to_string());
+        let region = self.session.profile(&of.profile).and_then(|state| state.region.clone());
         let failed = FailedDeployment {
             profile: of.profile.clone(),
             region,
@@ -151,7 +151,24 @@ impl App {
             news.extend(self.page_news(stream, true));
         }
         news.extend(self.stuck_news());
-        self.publish(news)
+        let mut effects = self.publish(news);
+        for name in self.inbox.take_settled(server) {
+            let said = format!("{name} no longer needs anyone: it was answered, continued or ended.");
+            effects.push(Effect::Alert("Runtail".into(), said.clone()));
+            self.session.toast(StatusRole::Good, said);
+        }
+        effects
+    }
+
+    /// Applies the details of a row of the inbox.
+    pub(super) fn on_row_read(&mut self, of: &InboxTarget, result: Result<RowDetail, ApiError>) {
+        let open = self.overlays.iter_mut().find_map(|overlay| match overlay {
+            Overlay::Inbox(page) => Some(&mut **page),
+            _ => None,
+        });
+        if let Some(page) = open.or(self.inbox.closed_page.as_mut()) {
+            page.on_row_read(of, result);
+        }
     }
 
     /// Applies the status of an open page after its stream sent something.
@@ -308,7 +325,7 @@ fn page_of<'a>(
         thread: crate::session::msg::ThreadRef { server: viewer.server.clone(), id },
         facts: viewer.loaded_thread().thread.unwrap_or_default(),
         status: viewer.thread_status(),
-        region: session.profile(&viewer.server.profile).map(|state| state.tag()),
+        region: session.profile(&viewer.server.profile).and_then(|state| state.region.as_deref()),
     })
 }
 

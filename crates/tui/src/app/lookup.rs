@@ -10,8 +10,8 @@ use crate::session::destination::ArgumentKind;
 use crate::session::loaded::Loaded;
 use crate::session::msg::{ServerRef, ThreadRef};
 use crate::session::profile::{Health, ProfileState};
-use crate::session::thread::{ModesView, ThreadView};
-use runtail_api::{ApiError, ServerInfo};
+use crate::session::thread::{ModesView, Offers, ThreadView};
+use runtail_api::{ApiError, ServerInfo, ServerKind};
 use runtail_core::model::{Assistant, Run, ThreadStatus};
 use runtail_core::text::short_id;
 use std::collections::HashMap;
@@ -21,6 +21,11 @@ use std::sync::Arc;
 type Named = (String, String);
 
 impl App {
+    /// Returns a server's software, if it is known.
+    pub(super) fn server_kind(&self, server: &ServerRef) -> Option<ServerKind> {
+        Some(self.agent.infos.get(server)?.value.as_ref()?.kind)
+    }
+
     fn deployment_names(&self) -> Vec<Named> {
         let rows = &self.deployments.list.rows;
         let mut counts: HashMap<&str, usize> = HashMap::new();
@@ -146,6 +151,7 @@ impl Lookup for App {
             is_recording: viewer.is_recording(),
             last_event_at: viewer.delivery_log().last_event_at,
             stuck: viewer.stuck(&self.session),
+            offers: Offers::new(self.server_kind(&viewer.server), &viewer.present().status),
         })
     }
 

@@ -90,7 +90,12 @@ impl App {
                 self.show_thread_page(&thread);
                 // Too many streams may be open to show another one.
                 if self.viewer().is_some_and(|viewer| viewer.is_of(&thread)) {
-                    return self.open(Route::Why);
+                    let mut effects = self.open(Route::Why);
+                    // The page offers what the server's software can do.
+                    if self.server_kind(&thread.server).is_none() {
+                        effects.push(Effect::FetchInfo(thread.server));
+                    }
+                    return effects;
                 }
             }
             Route::Thread(thread) => {
@@ -312,9 +317,10 @@ impl App {
 
     /// Restores drafts into an answer card whose questions are known.
     pub(super) fn restore_answers(&mut self, at: usize) -> Vec<Effect> {
+        let Some(Overlay::Answer(card)) = self.overlays.get(at) else { return Vec::new() };
+        let server = card.thread.server.clone();
+        let kind = self.server_kind(&server);
         let Some(Overlay::Answer(card)) = self.overlays.get_mut(at) else { return Vec::new() };
-        let info = self.agent.infos.get(&card.thread.server);
-        let kind = info.and_then(|info| Some(info.value.as_ref()?.kind));
         let requests: Requests = card.begin(&self.session, &self.thread.answer_drafts, kind);
         self.apply(requests)
     }

@@ -60,6 +60,10 @@ impl App {
                     self.focus = Pane::Deployments;
                 }
             }
+            Request::WatchThread(thread) => {
+                let said = self.inbox.toggle_watch(&thread);
+                self.notify(false, said);
+            }
             Request::RefreshThread => {
                 if let Some(viewer) = self.viewer_mut() {
                     viewer.refreshes += 1;

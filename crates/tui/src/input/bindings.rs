@@ -570,6 +570,8 @@ pub const BINDINGS: &[Binding] = {
         write("inbox.approve", Inbox, &["A"], A::Approve, "approve", "Open the answer with everything approved"),
         bind("inbox.explain", Inbox, &["e"], A::Explain, "explain", "Explain why it waits or failed"),
         bind("inbox.details", Inbox, &["d"], A::Describe, "details", "The record of the thread or revision"),
+        write("inbox.end", Inbox, &["x"], A::CancelRun, "end", "End the thread, so that nothing more runs"),
+        bind("inbox.watch", Inbox, &["w"], A::Watch, "notify me", "Toggle notification when it no longer needs anyone"),
         bind("inbox.filter", Inbox, &["/"], A::Filter, "filter", "Show only rows that contain a text"),
         write("signin.send", Request, &["ctrl-s"], A::Send, "send", "Send (no other key does)"),
         bind("signin.link", SignIn, &["o", "Enter"], A::OpenLink, "open link", "Open the link in the browser"),

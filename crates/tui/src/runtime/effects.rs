@@ -4,6 +4,7 @@ use super::actions;
 use super::browse;
 use super::changes;
 use super::find;
+use super::row_detail;
 use super::services::Services;
 use crate::session::msg::{Described, Effect, EffectResult, RevisionRef, ServerRef};
 use runtail_api::{ApiError, CardOf, PlanError};
@@ -48,6 +49,11 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
             let result = card(services, &of, &address, &times).await;
             services.apply_error(&of.profile, result.as_ref().err());
             EffectResult::Card(of, result)
+        }
+        Effect::ReadRow(of) => {
+            let result = row_detail::read(services, &of).await;
+            services.apply_error(of.profile(), result.as_ref().err());
+            EffectResult::RowRead(of, result)
         }
         Effect::Write(profile, id, name) => {
             let document = changes::document(services, &profile, &id).await;
@@ -168,7 +174,7 @@ async fn thread(services: &Services, server: &ServerRef, id: &str) -> Result<Arc
 }
 
 /// Fetches the explanation of a revision.
-async fn card(
+pub(super) async fn card(
     services: &Services,
     of: &RevisionRef,
     address: &str,

@@ -19,6 +19,7 @@ mod link;
 mod poll_schedule;
 mod polls;
 mod recording;
+mod row_detail;
 mod services;
 mod signals;
 mod statuses;

@@ -1,6 +1,6 @@
 //! One-time effects and their results.
 
-use super::refs::{Applied, Described, RevisionRef, ServerRef, ThreadRef};
+use super::refs::{Applied, Described, InboxTarget, RevisionRef, RowDetail, ServerRef, ThreadRef};
 use super::subscription::Epoch;
 use runtail_api::{
     Acted, ApiError, CancelTarget, Choice, Listing, LoadedThread, PlanError, RunStart, SentRequest, ServerInfo,
@@ -29,6 +29,8 @@ pub enum EffectResult {
     Found(u64, Source, Result<Option<Found>, ApiError>),
     /// The explanation of a revision.
     Card(RevisionRef, Result<Box<FailureCard>, ApiError>),
+    /// What the inbox shows of a row besides what lists say.
+    RowRead(InboxTarget, Result<RowDetail, ApiError>),
     /// A list of resources, secrets masked, by the number of its request.
     Browsed(u64, Result<Listing<Value>, ApiError>),
     /// The server's response to an authentication request, by its number.
@@ -72,6 +74,7 @@ impl EffectResult {
             EffectResult::Found(_, source, _) => Some(source.profile()),
             EffectResult::Described(what, _) => Some(what.profile()),
             EffectResult::Card(of, _) => Some(&of.profile),
+            EffectResult::RowRead(of, _) => Some(of.profile()),
             EffectResult::Written(profile, ..) => Some(profile),
             EffectResult::Sent(_, Ok(Applied { revision: Some(of), .. })) => Some(&of.profile),
             EffectResult::Sent(_, Ok(Applied { deleting: Some((profile, ..)), .. })) => Some(profile),
@@ -103,6 +106,8 @@ pub enum Effect {
     /// Fetch the explanation of a revision. Takes the name of its deployment on the command line, and the observed times in
     /// each status.
     Explain(RevisionRef, String, Vec<StatusTime>),
+    /// Fetch what the inbox shows of a row besides what lists say.
+    ReadRow(InboxTarget),
     /// Fetch a deployment as a document to edit: its profile, id and name.
     Write(Arc<str>, Arc<str>, String),
     /// Plan a change, and keep the plan under this number. Sends no write request.

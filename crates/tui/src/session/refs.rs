@@ -45,6 +45,32 @@ pub struct RevisionRef {
     pub revision: Arc<str>,
 }
 
+/// What a row of the inbox leads to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum InboxTarget {
+    Thread(ThreadRef),
+    /// A revision, and its deployment as `PROFILE/NAME` for the command line.
+    Revision(RevisionRef, String),
+}
+
+impl InboxTarget {
+    /// Returns its profile.
+    pub fn profile(&self) -> &str {
+        match self {
+            InboxTarget::Thread(thread) => &thread.server.profile,
+            InboxTarget::Revision(of, _) => &of.profile,
+        }
+    }
+}
+
+/// What the inbox shows of a row besides what lists say: a thread's last message, or a revision's first error.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RowDetail {
+    pub title: String,
+    /// Labels, which may be empty, and their texts.
+    pub rows: Vec<(String, String)>,
+}
+
 /// A log to read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogRef {

@@ -40,6 +40,8 @@ pub enum Request {
     LeaveStream(Option<String>),
     /// Refresh the current thread.
     RefreshThread,
+    /// Notify when a thread no longer needs a person, or stop that.
+    WatchThread(ThreadRef),
     /// Change the modes of a stream, by its number.
     SetModes(u64, Vec<String>),
     /// Open the prompt for the component's filter or search.

@@ -3,10 +3,10 @@
 use super::msg::{ServerRef, StreamTarget, ThreadRef};
 use crate::widgets::line::Line;
 use jiff::Timestamp;
-use runtail_api::LoadedThread;
+use runtail_api::{LoadedThread, ServerKind};
 use runtail_core::model::{Again, Question, StuckSign, ThreadStatus};
-use runtail_stream::RunStreamOptions;
 use runtail_stream::projection::Status;
+use runtail_stream::{RunStreamOptions, SnapshotPart};
 
 /// The thread of the current stream.
 pub struct ThreadView<'a> {
@@ -27,6 +27,43 @@ pub struct ThreadView<'a> {
     pub last_event_at: Option<Timestamp>,
     /// The evidence that its run is stuck.
     pub stuck: Vec<StuckSign>,
+    pub offers: Offers,
+}
+
+/// The actions that a thread's server offers, as far as that is known. What is unknown counts as offered, because the plan of an
+/// action checks it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Offers {
+    /// Runs in the background, which every action but a new run and an answer starts.
+    pub starts: bool,
+    /// Runs without an input, which continue a thread or retry its steps.
+    pub continues: bool,
+    pub cancels: bool,
+    /// Updates that make a thread idle that is busy without a run.
+    pub releases: bool,
+    /// Updates that end a thread.
+    pub ends: bool,
+    /// The thread's record or its state.
+    pub has_records: bool,
+}
+
+impl Offers {
+    /// Returns what a server of a kind offers for a thread with these records.
+    pub fn new(kind: Option<ServerKind>, records: &Status) -> Offers {
+        let has =
+            |part: SnapshotPart| !records.missing().iter().any(|(missing, why)| *missing == part && why.is_none());
+        let can = |ability: fn(ServerKind) -> bool| kind.is_none_or(ability);
+        // A server without a list of runs has no other call for runs in the background either.
+        let (has_runs, has_state) = (has(SnapshotPart::Runs), has(SnapshotPart::State));
+        Offers {
+            starts: has_runs,
+            continues: has_runs && can(ServerKind::continues_without_input),
+            cancels: has_runs,
+            releases: has_state && can(ServerKind::releases_by_update),
+            ends: has_state && can(ServerKind::ends_by_update),
+            has_records: has_state || has(SnapshotPart::Thread),
+        }
+    }
 }
 
 /// An open stream and its modes.

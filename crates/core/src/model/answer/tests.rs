@@ -221,7 +221,7 @@ fn any_question() -> impl Strategy<Value = Question> {
             id,
             value,
             response_schema,
-            node: None
+            ..Question::default()
         }),
     ]
 }

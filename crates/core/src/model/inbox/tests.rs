@@ -15,7 +15,7 @@ fn captured(name: &str) -> Option<InboxThread> {
 }
 
 fn asking(value: Value, response_schema: Option<Value>) -> InboxThread {
-    let question = Question { id: Some("0a".into()), value, response_schema, node: None };
+    let question = Question { id: Some("0a".into()), value, response_schema, ..Question::default() };
     InboxThread {
         thread_id: THREAD.into(),
         cause: Some(InboxCause::Question),

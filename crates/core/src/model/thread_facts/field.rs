@@ -1,6 +1,7 @@
 //! Fields of records that may have another type than expected, which then count as missing.
 
 use super::{Question, ThreadError};
+use crate::exact_json;
 use crate::model::parse_time;
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -101,7 +102,7 @@ pub(super) struct Asked {
     #[serde(default, alias = "interrupt_id")]
     id: IgnoredText,
     #[serde(default)]
-    value: Value,
+    value: Option<Box<RawValue>>,
     #[serde(default)]
     response_schema: Option<Value>,
 }
@@ -109,6 +110,8 @@ pub(super) struct Asked {
 impl From<Asked> for Question {
     fn from(asked: Asked) -> Question {
         let Asked { id, value, response_schema } = asked;
-        Question { id: id.0, value, response_schema: response_schema.filter(|schema| !schema.is_null()), node: None }
+        let (value, inexact) = value.and_then(|raw| exact_json::parse_lenient(raw.get()).ok()).unwrap_or_default();
+        let response_schema = response_schema.filter(|schema| !schema.is_null());
+        Question { id: id.0, value, response_schema, inexact, node: None }
     }
 }

@@ -5,6 +5,7 @@ use crate::projection::rows::{Rows, Weigh};
 use crate::protocol::{Interrupt, Items, Payload, Task};
 use crate::{End, Outcome, Seq, error_text};
 use jiff::Timestamp;
+use runtail_core::exact_json;
 use runtail_core::model::{Question, RunFacts, ThreadStatus};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -458,9 +459,9 @@ impl Live {
     fn add_question(&mut self, interrupt: &Interrupt<'_>, size: usize, node: Option<&str>) {
         let id = interrupt.id.some().map(str::to_string);
         let value = interrupt.value.map_or("null", RawValue::get);
-        let value = match value.len() <= MAX_QUESTION {
-            true => serde_json::from_str(value).unwrap_or_default(),
-            false => Value::String(format!("{}…", runtail_core::text::head(value, MAX_QUESTION))),
+        let (value, inexact) = match value.len() <= MAX_QUESTION {
+            true => exact_json::parse_lenient(value).unwrap_or_default(),
+            false => (Value::String(format!("{}…", runtail_core::text::head(value, MAX_QUESTION))), Vec::new()),
         };
         let size = size.min(2 * MAX_QUESTION);
         let schema = interrupt.response_schema.filter(|_| size < 2 * MAX_QUESTION);
@@ -472,7 +473,7 @@ impl Live {
             known.response_schema = known.response_schema.take().or(response_schema);
         } else if run.questions.len() < MAX_EACH && run.question_bytes + size <= MAX_QUESTIONS {
             run.question_bytes += size;
-            run.questions.push(Question { id, value, response_schema, node });
+            run.questions.push(Question { id, value, response_schema, inexact, node });
         }
     }
 }

@@ -1,15 +1,19 @@
 //! The details of the selected row: the whole question or error, and the keys that help.
 
+use super::details::Known;
 use super::state::{Row, Target};
 use super::table;
-use crate::session::Session;
+use crate::session::Cx;
 use crate::widgets::line::{Line, Tone, wrap};
+use runtail_api::ServerKind;
 use runtail_core::model::{InboxCause, InboxItem, InboxThread, Question};
 use runtail_core::text;
 use serde_json::Value;
 
 /// Bytes of a value that are shown.
 const MAX_VALUE: usize = 2 << 10;
+/// Columns before the value of a field.
+const FIELD: usize = 22;
 /// Fields of a question that are shown.
 const MAX_FIELDS: usize = 12;
 
@@ -22,7 +26,8 @@ pub fn title(row: &Row) -> String {
 }
 
 /// Returns the lines for a size. The last one has the keys.
-pub fn lines(row: &Row, session: &Session, width: usize, height: usize) -> Vec<Line> {
+pub fn lines(row: &Row, known: Option<&Known>, cx: &Cx<'_>, width: usize, height: usize) -> Vec<Line> {
+    let session = cx.session;
     let (glyph, word, tone) = table::state(row);
     let age = table::age(row, session);
     let mut lines = Vec::new();
@@ -47,7 +52,8 @@ pub fn lines(row: &Row, session: &Session, width: usize, height: usize) -> Vec<L
                 Some((first, rest)) => (heading(first), rest),
                 None => (table::needs(row), &[][..]),
             };
-            head(&first, about(thread, &age, width < 70));
+            let watched = if row.is_watched { " · watched" } else { "" };
+            head(&first, format!("{}{watched}", about(thread, &age, width < 70)));
             if let Some(question) = thread.questions.first() {
                 push_fields(&mut lines, question, width);
             }
@@ -68,8 +74,65 @@ pub fn lines(row: &Row, session: &Session, width: usize, height: usize) -> Vec<L
         lines.truncate(room - 1);
         lines.push(Line::of(Tone::Dim, "  … open the thread for the rest"));
     }
-    lines.push(keys(row, session));
+    push_known(&mut lines, known, width, room);
+    push_ids(&mut lines, row, width, room);
+    lines.resize_with(room, Line::new);
+    lines.push(keys(row, cx, width));
     lines
+}
+
+/// Adds what was read of the row, as far as there is room: the last message or the first error.
+fn push_known(lines: &mut Vec<Line>, known: Option<&Known>, width: usize, room: usize) {
+    let (title, rows) = match known {
+        // The row itself says what is needed without the state's fields and messages.
+        _ if lines.len() + 2 > room => return,
+        None => return,
+        Some(Known::Loading(_)) => ("loading…".to_string(), Vec::new()),
+        Some(Known::Failed(why)) => (format!("the details couldn't be read ({})", text::clean(why)), Vec::new()),
+        Some(Known::Loaded(detail)) if detail.rows.is_empty() => return,
+        Some(Known::Loaded(detail)) => (detail.title.clone(), detail.rows.clone()),
+    };
+    let title = format!("── {} ", text::clean(&title));
+    let rule = "─".repeat(width.saturating_sub(2 + text::width(&title)));
+    lines.push(Line::of(Tone::Dim, &format!("  {title}{rule}")));
+    let is_list = rows.len() > 1;
+    for (label, said) in rows {
+        let label = text::fit(&text::clean(&label), 16).into_owned();
+        let indent = match (label.is_empty(), is_list) {
+            (true, _) => 2,
+            (false, false) => 4 + text::width(&label),
+            // Aligned with the fields of the question.
+            (false, true) => FIELD,
+        };
+        for (n, part) in wrap(text::head(&said, MAX_VALUE), width.saturating_sub(indent).max(10)).iter().enumerate() {
+            if lines.len() >= room {
+                if let Some(last) = lines.last_mut() {
+                    last.push(Tone::Dim, " …");
+                }
+                return;
+            }
+            let head = match n {
+                0 if label.is_empty() => String::new(),
+                0 if is_list => format!("    {label}"),
+                0 => format!("  {label}"),
+                _ => String::new(),
+            };
+            let fill = " ".repeat(indent.saturating_sub(text::width(&head)));
+            lines.push(Line::of(Tone::Dim, &format!("{head}{fill}")).with(Tone::Plain, part));
+        }
+    }
+}
+
+/// Adds the ids of the thread below the rest, if there is room.
+fn push_ids(lines: &mut Vec<Line>, row: &Row, width: usize, room: usize) {
+    let InboxItem::Thread(thread) = &row.row.item else { return };
+    if lines.len() + 2 > room {
+        return;
+    }
+    lines.resize_with(room - 1, Line::new);
+    let assistant = thread.assistant_id.as_deref().map(|id| format!("   assistant {id}")).unwrap_or_default();
+    let ids = format!("  thread {}{assistant}   status {}", thread.thread_id, thread.status);
+    lines.push(Line::of(Tone::Dim, &text::fit(&text::clean(&ids), width)));
 }
 
 /// Returns when it was asked or failed, by whom, and where.
@@ -140,7 +203,7 @@ fn push_fields(lines: &mut Vec<Line>, question: &Question, width: usize) {
                         other => other.to_string(),
                     };
                     let label = text::fit(&text::clean(key), 16).into_owned();
-                    let rows = wrap(text::head(&said, MAX_VALUE), width.saturating_sub(22).max(10));
+                    let rows = wrap(text::head(&said, MAX_VALUE), width.saturating_sub(FIELD).max(10));
                     for (n, part) in rows.iter().enumerate() {
                         let label = if n == 0 { label.as_str() } else { "" };
                         let fill = " ".repeat(18usize.saturating_sub(text::width(label)));
@@ -160,8 +223,9 @@ fn push_fields(lines: &mut Vec<Line>, question: &Question, width: usize) {
     }
 }
 
-/// Returns the keys that work on the row.
-fn keys(row: &Row, session: &Session) -> Line {
+/// Returns the keys that work on the row, as far as they fit.
+fn keys(row: &Row, cx: &Cx<'_>, width: usize) -> Line {
+    let session = cx.session;
     let mut ids: Vec<(&str, &str)> = Vec::new();
     match &row.row.item {
         InboxItem::Thread(thread) => {
@@ -174,6 +238,9 @@ fn keys(row: &Row, session: &Session) -> Line {
                 }
             }
             ids.extend([("inbox.open", "open the thread"), ("inbox.explain", "explain"), ("inbox.details", "details")]);
+            ids.push(("inbox.watch", if row.is_watched { "don't notify me" } else { "notify me" }));
+            let ends = thread_ends(row, cx).filter(|_| can_write);
+            ids.extend(ends.map(|label| ("inbox.end", label)));
         }
         InboxItem::Revision(_) => ids.extend([("inbox.explain", "explain"), ("inbox.details", "details")]),
     }
@@ -182,7 +249,20 @@ fn keys(row: &Row, session: &Session) -> Line {
         let key = session.keymap.hints_of([&id], session.settings.ascii).pop().map(|(key, _)| key);
         let Some(key) = key else { continue };
         let gap = if line.left.is_empty() { "" } else { "   " };
+        if line.width() + text::width(&format!("{gap}{key} {label}")) > width {
+            continue;
+        }
         line = line.with(Tone::Plain, gap).with(Tone::Accent, &key).with(Tone::Dim, &format!(" {label}"));
     }
     line
+}
+
+/// Returns the label of the key that ends a thread, if its server can do that.
+fn thread_ends(row: &Row, cx: &Cx<'_>) -> Option<&'static str> {
+    let Target::Thread(thread) = &row.target else { return None };
+    if row.row.is_stuck() {
+        return Some("cancel its run");
+    }
+    let kind = cx.lookup.server_info(&thread.server).and_then(|info| Some(info.value.as_ref()?.kind));
+    kind.is_none_or(ServerKind::ends_by_update).then_some("end the thread")
 }

@@ -2,6 +2,7 @@
 //! failed. [`Inbox`] is what is known, [`InboxPage`] shows it.
 
 mod detail;
+mod details;
 mod news;
 mod page;
 mod state;

@@ -1,7 +1,8 @@
 //! What is new in the inbox: each thread or revision that begins to wait, fails or is stuck, once, and only since the dashboard
 //! started.
 
-use super::state::{FailedDeployment, Inbox, Row, failed_row, thread_key};
+use super::state::{FailedDeployment, Inbox, Row, Watched, failed_row, thread_key};
+use super::table;
 use crate::session::msg::{ServerRef, ThreadRef};
 use jiff::Timestamp;
 use runtail_api::{ApiError, ServerInbox};
@@ -9,6 +10,9 @@ use runtail_core::config::{NotifyPlace, NotifyWhen};
 use runtail_core::model::{InboxCause, InboxItem, InboxRow, InboxThread, StuckSign, ThreadFacts, ThreadStatus};
 use serde_json::{Value, json};
 use std::mem::{Discriminant, discriminant};
+
+/// Maximum number of watched threads.
+const MAX_WATCHED: usize = 100;
 
 /// An event to notify about.
 #[derive(Debug, Clone, PartialEq)]
@@ -140,6 +144,40 @@ impl Inbox {
             }
         }
         news
+    }
+
+    /// Watches a thread of the list, or stops that. Returns the notice.
+    pub fn toggle_watch(&mut self, thread: &ThreadRef) -> String {
+        let key = thread_key(thread);
+        let listing = self.listing().clone();
+        let Some(row) = listing.rows.iter().find(|row| row.key == key) else {
+            return "The thread no longer needs anyone.".into();
+        };
+        let name = format!("{} › {}", table::place(&row.row), table::thread(&row.row));
+        let said = if self.watched.remove(&key).is_some() {
+            format!("{name} is no longer watched.")
+        } else if self.watched.len() >= MAX_WATCHED {
+            format!("{MAX_WATCHED} threads are watched already. Stop watching one first.")
+        } else {
+            let said = format!("Watching {name}; you'll be notified when it no longer needs anyone.");
+            self.watched.insert(key, Watched { server: thread.server.clone(), name });
+            said
+        };
+        self.relist();
+        said
+    }
+
+    /// Returns the names of watched threads that the newest complete answer of their server no longer lists, and stops watching
+    /// them.
+    pub fn take_settled(&mut self, server: &ServerRef) -> Vec<String> {
+        if self.reads.get(server).is_none_or(|read| read.is_partial()) {
+            return Vec::new();
+        }
+        let listing = self.listing().clone();
+        let is_listed = |key: &str| listing.rows.iter().any(|row| row.key == key);
+        let of_server = self.watched.iter().filter(|(_, watched)| watched.server == *server);
+        let settled: Vec<String> = of_server.map(|(key, _)| key.clone()).filter(|key| !is_listed(key)).collect();
+        settled.into_iter().filter_map(|key| Some(self.watched.remove(&key)?.name)).collect()
     }
 
     /// Notes that something needs a person. Returns whether that is new.

@@ -1,14 +1,16 @@
 //! The page of the inbox: its selection, filter and keys.
 
+use super::details::Details;
 use super::state::{Listing, Row, Target};
 use super::view;
 use crate::input::action::{Action, Context};
-use crate::session::msg::Described;
+use crate::session::msg::{Described, Effect, RowDetail};
 use crate::session::thread::AnswerFrom;
-use crate::session::{Component, Cx, Requests, Route};
+use crate::session::{Component, Cx, Request, Requests, Route};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::list::Picker;
 use jiff::Timestamp;
+use runtail_api::{ApiError, CancelAction, ThreadIntent};
 use runtail_core::model::InboxItem;
 use runtail_core::text;
 use std::collections::HashMap;
@@ -23,6 +25,7 @@ pub struct InboxPage {
     order: Vec<String>,
     pub(super) picker: Picker,
     pub(super) filter: String,
+    pub(super) details: Details,
     /// Whether the user moved the cursor. Until then the first row is selected, whichever server answers first.
     is_touched: bool,
 }
@@ -108,6 +111,13 @@ impl InboxPage {
         self.shown().into_iter().find(|row| row.key == *key)
     }
 
+    /// Applies the details of a row.
+    pub fn on_row_read(&mut self, of: &Target, result: Result<RowDetail, ApiError>) {
+        if let Some(key) = self.listing.rows.iter().find(|row| row.target == *of).map(|row| row.key.clone()) {
+            self.details.on_read(&key, result);
+        }
+    }
+
     fn open(row: &Row, action: Action) -> Requests {
         match (&row.target, action) {
             (Target::Thread(thread), Action::Open | Action::Right) => Route::Thread(thread.clone()).into(),
@@ -126,6 +136,24 @@ impl InboxPage {
             }
             .into(),
             (Target::Revision(of, _), Action::Describe) => Route::Record(Described::Revision(of.clone())).into(),
+            (Target::Thread(thread), Action::CancelRun) => {
+                let is_stuck = row.row.is_stuck();
+                let (server, thread) = (thread.server.clone(), thread.id.clone());
+                let intent = match is_stuck {
+                    true => {
+                        ThreadIntent::Cancel { thread, run: None, action: CancelAction::Interrupt, with_queue: false }
+                    }
+                    false => ThreadIntent::End { thread },
+                };
+                Route::ThreadAction(server, Box::new(intent)).into()
+            }
+            (Target::Thread(thread), Action::Watch) => Request::WatchThread(thread.clone()).into(),
+            (Target::Revision(..), Action::CancelRun) => {
+                Requests::info("The revision has failed already, so there is nothing to end.")
+            }
+            (Target::Revision(..), Action::Watch) => Requests::info(
+                "The revision has failed, so it doesn't change. Watch a new one in the deployments list.",
+            ),
             (Target::Revision(..), Action::Answer | Action::Approve) => {
                 Requests::info("A failed revision has no question to answer. Press e to explain it.")
             }
@@ -197,6 +225,14 @@ impl Component for InboxPage {
         }
     }
 
+    /// Reads the details of a row.
+    fn on_tick(&mut self, cx: &Cx<'_>) -> Requests {
+        let mut details = std::mem::take(&mut self.details);
+        let target = details.take_next(&self.shown(), cx);
+        self.details = details;
+        target.map(|target| Effect::ReadRow(target).into()).unwrap_or_default()
+    }
+
     fn relayout(&mut self, cx: &Cx<'_>) {
         let ids = self.ids();
         if !self.is_touched {
@@ -204,16 +240,18 @@ impl Component for InboxPage {
             self.picker.select(&ids, view::rows_height(cx.session.size), 0);
         }
         self.picker.clamp(&ids, view::rows_height(cx.session.size));
+        self.details.select(self.picker.selected.as_deref(), cx.session.now);
     }
 
-    /// Returns the time until an age changes.
+    /// Returns the time until an age changes, or a row is read.
     fn next_tick(&self, cx: &Cx<'_>) -> Option<Duration> {
         let until = |since: Timestamp, profile: &str| {
             let age = Duration::try_from(cx.session.server_time(profile).duration_since(since)).unwrap_or_default();
             let unit = text::age_unit(age);
             unit.saturating_sub(Duration::from_secs(age.as_secs() % unit.as_secs())).max(Duration::from_secs(1))
         };
-        self.listing.rows.iter().filter_map(|row| Some(until(row.row.since()?, &row.row.profile))).min()
+        let ages = self.listing.rows.iter().filter_map(|row| Some(until(row.row.since()?, &row.row.profile)));
+        ages.chain(self.details.next_tick(&self.shown(), cx)).min()
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {

@@ -2,6 +2,7 @@
 
 use super::news::Known;
 use super::page::InboxPage;
+pub use crate::session::msg::InboxTarget as Target;
 use crate::session::msg::{RevisionRef, ServerRef, ThreadRef};
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind, ServerInbox};
@@ -13,14 +14,6 @@ use std::sync::Arc;
 /// Maximum number of agent servers per profile whose inboxes are read.
 pub const MAX_SERVERS: usize = 200;
 
-/// What a row leads to.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Target {
-    Thread(ThreadRef),
-    /// A revision, and its deployment as `PROFILE/NAME` for the command line.
-    Revision(RevisionRef, String),
-}
-
 /// A row of the inbox.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
@@ -30,6 +23,8 @@ pub struct Row {
     pub target: Target,
     /// The time of the server's last complete answer, if a later request failed.
     pub as_of: Option<Timestamp>,
+    /// Whether the user is notified when it no longer needs a person.
+    pub is_watched: bool,
 }
 
 /// The rows and their completeness, as the page shows them.
@@ -92,6 +87,21 @@ pub(super) struct ServerRead {
     limits: Vec<String>,
 }
 
+impl ServerRead {
+    /// Returns whether the newest answer was an error or incomplete.
+    pub fn is_partial(&self) -> bool {
+        self.failure.is_some()
+    }
+}
+
+/// A thread that the user watches.
+#[derive(Debug)]
+pub(super) struct Watched {
+    pub server: ServerRef,
+    /// Its place and name.
+    pub name: String,
+}
+
 /// The state of the inbox.
 #[derive(Debug, Default)]
 pub struct Inbox {
@@ -100,7 +110,7 @@ pub struct Inbox {
     /// The number of servers per profile that are not read because there are too many.
     skipped: BTreeMap<Arc<str>, usize>,
     /// Regions of profiles, as the rows show them.
-    regions: BTreeMap<Arc<str>, String>,
+    regions: BTreeMap<Arc<str>, Option<String>>,
     /// Profiles whose list of deployments is not known: `None` while it is loaded, else why.
     unknown_lists: BTreeMap<Arc<str>, Option<String>>,
     pub(super) reads: BTreeMap<ServerRef, ServerRead>,
@@ -110,6 +120,8 @@ pub struct Inbox {
     pub(super) known: HashMap<String, Known>,
     /// The last status of each open page, by the number of its stream.
     pub(super) pages: HashMap<u64, super::news::PageState>,
+    /// The threads that the user wants to be notified about when they no longer need a person, by their keys.
+    pub(super) watched: BTreeMap<String, Watched>,
     listing: Arc<Listing>,
     /// The page with its selection, kept while it is closed.
     pub closed_page: Option<InboxPage>,
@@ -118,7 +130,8 @@ pub struct Inbox {
 /// A profile for [`Inbox::set_servers`].
 pub struct ProfileServers {
     pub profile: Arc<str>,
-    pub region: String,
+    /// Its region's tag, or its host, as in the configuration.
+    pub region: Option<String>,
     pub servers: Vec<ServerRef>,
     /// Whether its list of deployments is still unknown: `None` if it is known, else why, if it failed.
     pub unknown: Option<Option<String>>,
@@ -147,6 +160,7 @@ impl Inbox {
         let is_used = |server: &ServerRef| servers.get(&server.profile).is_some_and(|all| all.contains(server));
         self.reads.retain(|server, _| is_used(server));
         self.known.retain(|_, known| known.server.as_ref().is_none_or(is_used));
+        self.watched.retain(|_, watched| is_used(&watched.server));
         self.revisions.retain(|_, failed| servers.contains_key(&failed.profile));
         self.relist();
     }
@@ -155,6 +169,7 @@ impl Inbox {
     pub fn retain_profiles(&mut self, is_kept: impl Fn(&str) -> bool) {
         self.reads.retain(|server, _| is_kept(&server.profile));
         self.known.retain(|_, known| known.server.as_ref().is_none_or(|server| is_kept(&server.profile)));
+        self.watched.retain(|_, watched| is_kept(&watched.server.profile));
         self.revisions.retain(|_, failed| is_kept(&failed.profile));
     }
 
@@ -251,7 +266,7 @@ impl Inbox {
     /// Computes the rows again.
     pub fn relist(&mut self) {
         let mut listing = Listing::default();
-        let region = |profile: &Arc<str>| self.regions.get(profile).cloned();
+        let region = |profile: &Arc<str>| self.regions.get(profile).cloned().flatten();
         for (profile, why) in &self.unknown_lists {
             match why {
                 None => listing.asking.push(clean(profile).into_owned()),
@@ -288,8 +303,10 @@ impl Inbox {
                 let is_stale = read.stale.contains(&thread.thread_id);
                 let target = ThreadRef { server: server.clone(), id: thread.thread_id.clone() };
                 let region = region(&server.profile);
+                let key = thread_key(&target);
                 listing.rows.push(Row {
-                    key: thread_key(&target),
+                    is_watched: self.watched.contains_key(&key),
+                    key,
                     row: InboxRow::thread(&server.profile, region.as_deref(), &server.name, thread.clone(), ""),
                     target: Target::Thread(target),
                     as_of: read.complete_at.filter(|_| is_stale),
@@ -333,6 +350,7 @@ pub(super) fn failed_row(key: &str, failed: &FailedDeployment, region: Option<&s
         row: InboxRow::revision(&failed.profile, region, (name, name), failed.revision.clone(), ""),
         target: Target::Revision(of, address),
         as_of: None,
+        is_watched: false,
     }
 }
 

@@ -84,7 +84,8 @@ pub fn state(row: &Row) -> (&'static str, String, Tone) {
 
 /// Returns `eu › support-bot`, or one name if both are the same.
 pub fn place(row: &InboxRow) -> String {
-    let tag = row.region.as_deref().unwrap_or(&row.profile);
+    // A host is too long for a row.
+    let tag = row.region.as_deref().filter(|region| !region.contains(['.', ':'])).unwrap_or(&row.profile);
     match row.profile == row.deployment {
         true => row.profile.clone(),
         false => format!("{tag} › {}", row.deployment),
@@ -129,8 +130,8 @@ pub fn age(row: &Row, session: &Session) -> String {
     row.row.since().map_or_else(|| "?".into(), age)
 }
 
-/// Returns a row as a line.
-pub fn line(row: &Row, columns: Columns, session: &Session, is_selected: bool) -> Line {
+/// Returns a row as a line. `error` is the first error of a failed revision, if it is known.
+pub fn line(row: &Row, columns: Columns, session: &Session, is_selected: bool, error: Option<&str>) -> Line {
     let (glyph, word, tone) = state(row);
     // Narrow columns have room for the first word.
     let word = if columns.person > 0 { word } else { word.replace("paused before", "paused") };
@@ -140,13 +141,14 @@ pub fn line(row: &Row, columns: Columns, session: &Session, is_selected: bool) -
         InboxItem::Thread(thread) => thread.owner.as_deref().unwrap_or_default(),
         InboxItem::Revision(_) => "",
     };
+    let needs = error.map_or_else(|| needs(row), String::from);
     let as_of = row.as_of.map(|at| format!("(as of {}) ", session.clock(at))).unwrap_or_default();
     let mut line = Line::new();
     cell(&mut line, Tone::Dim, &format!("{:>4}", age(row, session)), columns.age);
     cell(&mut line, of(tone), &format!("{glyph} {word}"), columns.state);
     cell(&mut line, Tone::Dim, &place(&row.row), columns.deployment);
     cell(&mut line, if is_selected { Tone::Strong } else { Tone::Dim }, &thread(&row.row), columns.thread);
-    cell(&mut line, of(Tone::Plain), &format!("{as_of}{}", needs(row)), columns.needs);
+    cell(&mut line, of(Tone::Plain), &format!("{as_of}{needs}"), columns.needs);
     cell(&mut line, Tone::Dim, owner, columns.person);
     line
 }

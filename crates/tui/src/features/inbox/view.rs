@@ -106,7 +106,12 @@ pub(super) fn inbox(page: &InboxPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
             let Some(row) = shown.get(at) else { continue };
             let is_selected = page.picker.selected.as_deref() == Some(&row.key);
             let y = layout.rows.y + n as u16;
-            canvas.line(layout.rows.x + MARK, y, width as u16, &table::line(row, columns, cx.session, is_selected));
+            canvas.line(
+                layout.rows.x + MARK,
+                y,
+                width as u16,
+                &table::line(row, columns, cx.session, is_selected, page.details.error(row)),
+            );
             if is_selected {
                 let style = canvas.theme.style(Tone::Accent);
                 canvas.text(layout.rows.x + 1, y, 1, "▌", style);
@@ -126,7 +131,7 @@ pub(super) fn inbox(page: &InboxPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         canvas.text(layout.detail.x + 2, layout.detail.y, room, &title, canvas.theme.style(Tone::Strong));
     }
     let area = layout.lines;
-    let lines = detail::lines(row, cx.session, area.w.into(), area.h.into());
+    let lines = detail::lines(row, page.details.of(row), cx, area.w.into(), area.h.into());
     for (n, line) in lines.iter().take(area.h.into()).enumerate() {
         canvas.line(area.x, area.y + n as u16, area.w, line);
     }

@@ -32,6 +32,8 @@ pub enum Draft {
 #[derive(Debug, Clone)]
 pub struct ActionDraft {
     pub action: Action,
+    /// Why its arguments can't be sent back exactly as they were received.
+    inexact: Option<String>,
     pub decision: Option<DecisionKind>,
     /// The form of its arguments, for an edit.
     pub form: Form,
@@ -83,7 +85,8 @@ impl QuestionDraft {
     pub fn of(question: &Question) -> QuestionDraft {
         let actions = question.actions();
         let draft = if !actions.is_empty() {
-            Draft::Actions(actions.into_iter().map(ActionDraft::of).collect())
+            let drafts = actions.into_iter().enumerate();
+            Draft::Actions(drafts.map(|(at, action)| ActionDraft::of(action, question.inexact_arguments(at))).collect())
         } else if let Some(form) = question.response_schema.as_ref().and_then(Form::of_schema) {
             let fields = form.fields.iter().map(FieldDraft::of).collect();
             Draft::Fields(form, fields)
@@ -240,21 +243,22 @@ impl QuestionDraft {
 }
 
 impl ActionDraft {
-    fn of(action: Action) -> ActionDraft {
+    fn of(action: Action, inexact: Option<String>) -> ActionDraft {
         let empty = Map::new();
         let args = action.args.as_object().unwrap_or(&empty);
         let form = Form::of_arguments(args, action.args_schema.as_ref());
         let fields = form.fields.iter().map(FieldDraft::of).collect();
         let (reason, response) = (TextInput::new(""), TextInput::new(""));
-        ActionDraft { action, decision: None, form, fields, reason, response }
+        ActionDraft { action, inexact, decision: None, form, fields, reason, response }
     }
 
     /// Returns whether all arguments can be edited field by field.
     pub fn is_editable(&self) -> bool {
-        match self.action.args.as_object() {
-            Some(args) => self.form.covers(args),
-            None => self.action.args.is_null(),
-        }
+        self.inexact.is_none()
+            && match self.action.args.as_object() {
+                Some(args) => self.form.covers(args),
+                None => self.action.args.is_null(),
+            }
     }
 
     fn decided(&self, at: usize) -> Result<Option<Decision>, Broken> {
@@ -265,7 +269,13 @@ impl ActionDraft {
             Some(DecisionKind::Reject) => Some(Decision::Reject(self.reason.text().trim().to_string())),
             Some(DecisionKind::Respond) => Some(Decision::Respond(self.response.text())),
             Some(DecisionKind::Edit) if !self.is_editable() => {
-                return Err(vec![(AnswerPart::Action(at), "has arguments that can only be edited as JSON".into())]);
+                return Err(vec![(
+                    AnswerPart::Action(at),
+                    match &self.inexact {
+                        Some(why) => format!("can't be edited here, because its other arguments would change: {why}"),
+                        None => "has arguments that can only be edited as JSON".into(),
+                    },
+                )]);
             }
             Some(DecisionKind::Edit) => {
                 let (entries, broken) =

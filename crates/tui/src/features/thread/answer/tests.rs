@@ -258,3 +258,47 @@ proptest! {
         }
     }
 }
+
+/// A thread whose second action has arguments that don't survive a parser.
+fn inexact(args: &str) -> AnswerCard {
+    let value = format!(
+        r#"{{"action_requests":[{{"name":"log","args":{{"text":"x"}}}},{{"name":"pay","args":{{"to":"b",{args}}}}}],
+            "review_configs":[{{"action_name":"log","allowed_decisions":["approve","edit"]}},
+                              {{"action_name":"pay","allowed_decisions":["approve","edit"]}}]}}"#
+    );
+    let state = format!(
+        r#"{{"next":["tools"],"tasks":[{{"id":"t","name":"tools","interrupts":[
+            {{"id":"8f3c07aa8f3c07aa8f3c07aa8f3c07aa","value":{value}}}]}}],"checkpoint":{{"checkpoint_id":"c"}}}}"#
+    );
+    let loaded = LoadedThread { state: Some(StateFacts::read(&state).unwrap()), ..waiting("question-hitl") };
+    AnswerCard::loaded(1, thread(), loaded)
+}
+
+#[test]
+fn arguments_that_are_not_touched_are_never_changed_by_an_edit() {
+    // These numbers and keys would not be sent as they were received.
+    for (args, why) in [
+        (r#""amount":1e400"#, "the number 1e400 is too large to be sent, in action_requests.1.args.amount"),
+        (r#""amount":123456789012345678901234"#, "it would become 1.2345678901234569e+23"),
+        (r#""to":"c""#, r#"the key "to" occurs twice, in action_requests.1.args"#),
+    ] {
+        let mut card = inexact(args);
+        press(&mut card, "1");
+        press(&mut card, "<Down>2");
+        let said = problems(&card).join(" ");
+        assert!(said.contains("can't be edited here") && said.contains(why), "{args}: {said}");
+        // It can still be approved, which doesn't repeat the arguments, and the other action can be edited.
+        let mut card = inexact(args);
+        press(&mut card, "2y<Down>1");
+        let decisions = only(sent(&card))["decisions"].clone();
+        assert_eq!((&decisions[0]["type"], &decisions[1]["type"]), (&json!("edit"), &json!("approve")), "{args}");
+    }
+    // What a parser keeps is sent as it was received: the order of keys, large integers, and fractions.
+    let args = r#""z":12345678901234567890,"a":1.50,"nested":{"b":-9007199254740993,"a":[1.0,null]}"#;
+    let mut card = inexact(args);
+    press(&mut card, "1<Down>2");
+    press(&mut card, "c");
+    let decision = only(sent(&card))["decisions"][1].clone();
+    let expected = r#"{"to":"bc","z":12345678901234567890,"a":1.5,"nested":{"b":-9007199254740993,"a":[1.0,null]}}"#;
+    assert_eq!(decision["edited_action"]["args"].to_string(), expected);
+}

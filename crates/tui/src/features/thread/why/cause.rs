@@ -2,9 +2,9 @@
 
 use super::evidence::evidence;
 use crate::session::Session;
-use crate::session::thread::ThreadView;
+use crate::session::thread::{Offers, ThreadView};
 use jiff::Timestamp;
-use runtail_core::model::{Again, Question, ThreadStatus};
+use runtail_core::model::{Again, Question, StepLimit, ThreadStatus};
 use runtail_core::text;
 use runtail_stream::projection::{RunEntry, RunOutcome};
 
@@ -46,22 +46,25 @@ pub(super) fn why(view: &ThreadView<'_>, session: &Session) -> Why {
         ThreadStatus::Running { run_id: Some(id), .. } => view.records.run(id).or(runs.last()),
         _ => runs.last(),
     };
+    let offers = view.offers;
     let name = capital(&run.map_or_else(|| "The newest run".to_string(), |run| run.name()));
     let mut why = match view.status {
         ThreadStatus::Loading if view.is_recording => Why::new("No run in the recording at this point."),
         ThreadStatus::Loading => Why::new("Loading the thread's records…"),
-        ThreadStatus::Unknown { why } if why.is_empty() => Why::new("The server doesn't report this thread's status."),
+        ThreadStatus::Unknown { why } if why.is_empty() => {
+            Why::new("The server doesn't report this thread's status.").new_run("")
+        }
         // The badge above says why.
         ThreadStatus::Unknown { .. } if view.is_recording => Why::new("The recording has no more about it."),
         ThreadStatus::Unknown { .. } => Why::new("The thread's records don't show its status."),
-        ThreadStatus::Queued { since, waiting, .. } => queued(*since, *waiting, session),
+        ThreadStatus::Queued { since, waiting, .. } => queued(*since, *waiting, offers, session),
         ThreadStatus::Running { nodes: active, .. } => {
             let place = if active.is_empty() { String::new() } else { format!(" in {}", nodes(active)) };
             Why::new(format!("{name} is running{place}."))
-                .action("stream.cancel", "cancel the run: finished steps are kept")
+                .action_if(offers.cancels, "stream.cancel", "cancel the run: finished steps are kept")
         }
-        ThreadStatus::Waiting { questions, .. } => waiting(questions, run.map(|_| name.as_str())),
-        ThreadStatus::Failed { nodes: failed, timed_out, .. } => failed_run(view.again, failed, *timed_out, &name),
+        ThreadStatus::Waiting { questions, .. } => waiting(questions, run.map(|_| name.as_str()), is_copy(view)),
+        ThreadStatus::Failed { nodes: failed, timed_out, .. } => failed_run(view, failed, *timed_out, &name),
         ThreadStatus::Idle { .. } => idle(view, run, &name),
         ThreadStatus::Deleted => {
             Why::new("The thread was deleted (the server returns 404). This page shows its last known data.")
@@ -70,9 +73,9 @@ pub(super) fn why(view: &ThreadView<'_>, session: &Session) -> Why {
             "The thread's status is busy, but none of its runs is active. Most likely an active run was deleted; it may still \
              be running, and the server doesn't release the thread on its own.",
         )
-        .action("why.release", "release the thread: a state update without values")
+        .action_if(offers.releases, "why.release", "release the thread: a state update without values")
         .new_run(": also releases the thread"),
-        stopped => stopped_run(stopped, &name),
+        stopped => stopped_run(stopped, offers, &name),
     };
     if is_answer_refused(view) {
         if let Some((_, label)) = why.actions.iter_mut().find(|(id, _)| *id == "stream.again") {
@@ -88,8 +91,11 @@ pub(super) fn why(view: &ThreadView<'_>, session: &Session) -> Why {
             " The newest run used another assistant than the runs before it. If that one runs another graph, the thread's \
              earlier state and question are hidden.",
         );
-        // First, because a new run would use the wrong assistant again.
-        why.actions.insert(0, ("why.restore", "run the earlier assistant again, from its newest checkpoint".into()));
+        if offers.continues {
+            // First, because a new run would use the wrong assistant again.
+            why.actions
+                .insert(0, ("why.restore", "run the earlier assistant again, from its newest checkpoint".into()));
+        }
     }
     if can_end(view) {
         why = why.action("why.cancel", "end the thread: nothing more runs");
@@ -98,10 +104,11 @@ pub(super) fn why(view: &ThreadView<'_>, session: &Session) -> Why {
     why
 }
 
-/// Returns whether a thread stopped with nodes left to run, so that it can be ended.
+/// Returns whether a thread stopped with nodes left to run, and its server can end it.
 pub(super) fn can_end(view: &ThreadView<'_>) -> bool {
     let has_next = view.records.state().is_some_and(|state| !state.next.is_empty());
     has_next
+        && view.offers.ends
         && matches!(
             view.status,
             ThreadStatus::Waiting { .. }
@@ -113,23 +120,34 @@ pub(super) fn can_end(view: &ThreadView<'_>) -> bool {
         )
 }
 
-fn queued(since: Option<Timestamp>, waiting: usize, session: &Session) -> Why {
+fn queued(since: Option<Timestamp>, waiting: usize, offers: Offers, session: &Session) -> Why {
     let story = match (since, waiting) {
         (Some(at), _) if at > session.now => format!("The run is scheduled to start at {}.", session.clock(at)),
         (_, 1) => "A run is queued; no worker has started it yet.".into(),
         (_, n) => format!("{n} runs are queued. A thread runs them one at a time, oldest first."),
     };
-    Why::new(story).action("stream.cancel", "cancel the queued run")
+    Why::new(story).action_if(offers.cancels, "stream.cancel", "cancel the queued run")
+}
+
+/// Returns whether a thread is listed as idle though its state asks, as the copy of a waiting thread is (acting reference §2).
+fn is_copy(view: &ThreadView<'_>) -> bool {
+    let records = view.records.thread_records();
+    records.thread.is_some_and(|thread| thread.status == "idle") && records.runs.is_some_and(<[_]>::is_empty)
 }
 
 /// `name`: the run that asks, if it is known.
-fn waiting(questions: &[Question], name: Option<&str>) -> Why {
-    let story = match (questions.len(), name) {
+fn waiting(questions: &[Question], name: Option<&str>, is_copy: bool) -> Why {
+    let mut story = match (questions.len(), name) {
         (1, Some(name)) => format!("{name} stopped to ask a question. Answer it to continue."),
         (n, Some(name)) => format!("{name} stopped with {n} questions. Answer them to continue."),
         (1, None) => "The thread waits at a question. Answer it to continue.".into(),
         (n, None) => format!("The thread waits at {n} questions. Answer them to continue."),
     };
+    if is_copy {
+        story.push_str(
+            " It is the copy of a waiting thread, so the server lists it as idle; an answer works all the same.",
+        );
+    }
     let all = if questions.len() > 1 { "approve all" } else { "approve" };
     Why::new(story)
         .action("stream.answer", "answer")
@@ -146,46 +164,64 @@ fn waiting(questions: &[Question], name: Option<&str>) -> Why {
 }
 
 /// Explains a run that stopped before its end without a question and without an error.
-fn stopped_run(status: &ThreadStatus, name: &str) -> Why {
-    match status {
+fn stopped_run(status: &ThreadStatus, offers: Offers, name: &str) -> Why {
+    let (why, next, what, new_run) = match status {
         ThreadStatus::Paused { next, after, .. } => {
             let place = if *after { "after its last node; next is" } else { "before" };
-            Why::new(format!("{name} is paused at a breakpoint {place} {}. Nothing failed.", nodes(next)))
-                .action("stream.answer", format!("continue: runs {}", nodes(next)))
-                .new_run(" with new input: abandons the paused run")
+            let story = format!("{name} is paused at a breakpoint {place} {}. Nothing failed.", nodes(next));
+            (Why::new(story), next.as_slice(), "runs", " with new input: abandons the paused run")
         }
         ThreadStatus::Cancelled { next, .. } => {
             let lost = match next.is_empty() {
                 true => String::new(),
                 false => format!(" Next is {}; its unfinished work is lost.", nodes(next)),
             };
-            let again = format!("continue: reruns {}, repeating its calls", nodes(next));
-            Why::new(format!("{name} was cancelled. Its finished steps are saved.{lost}"))
-                .action_if(!next.is_empty(), "stream.answer", again)
-                .new_run(" with new input")
+            let story = format!("{name} was cancelled. Its finished steps are saved.{lost}");
+            (Why::new(story), next.as_slice(), "reruns", " with new input")
         }
-        ThreadStatus::Edited { next, .. } => Why::new(match next.is_empty() {
-            true => "The state was edited after the last run.".into(),
-            false => format!("The state was edited and not continued since. Next is {}.", nodes(next)),
-        })
-        .action_if(
-            !next.is_empty(),
-            "stream.answer",
-            format!("continue: runs {}; an open question is asked again", nodes(next)),
-        )
-        .new_run(""),
+        ThreadStatus::Edited { next, .. } => {
+            let story = match next.is_empty() {
+                true => "The state was edited after the last run.".into(),
+                false => format!("The state was edited and not continued since. Next is {}.", nodes(next)),
+            };
+            (Why::new(story), next.as_slice(), "runs", "")
+        }
         status => {
             let next: &[String] = if let ThreadStatus::Stopped { next, .. } = status { next } else { &[] };
-            Why::new("The thread is interrupted, but its records show no question, breakpoint or cancelled run.")
-                .action("stream.answer", format!("continue: runs {}", nodes(next)))
-                .new_run(" with new input")
+            let story = "The thread is interrupted, but its records show no question, breakpoint or cancelled run.";
+            (Why::new(story), next, "runs", " with new input")
         }
+    };
+    let consequence = match status {
+        ThreadStatus::Cancelled { .. } => ", repeating its calls",
+        ThreadStatus::Edited { .. } => "; an open question is asked again",
+        _ => "",
+    };
+    let mut why = why;
+    if !next.is_empty() && offers.continues {
+        why = why.action("stream.answer", format!("continue: {what} {}{consequence}", nodes(next)));
+    } else if !next.is_empty() {
+        why.story.push_str(CANT_CONTINUE);
     }
+    why.new_run(new_run)
 }
 
-fn failed_run(again: Again, failed: &[String], timed_out: bool, name: &str) -> Why {
+/// What a thread whose server can't continue it needs.
+const CANT_CONTINUE: &str =
+    " This server starts no run without an input, so it can't continue from here; a new run starts the graph again.";
+
+fn failed_run(view: &ThreadView<'_>, failed: &[String], timed_out: bool, name: &str) -> Why {
+    let (again, offers) = (view.again, view.offers);
+    let limit = StepLimit::reached(view.status, view.records.thread_records());
     let place = if failed.is_empty() { String::new() } else { format!(" in {}", nodes(failed)) };
-    let how = if timed_out { "timed out" } else { "failed" };
+    let how = match limit {
+        Some(StepLimit { steps, is_inferred: false }) => format!("reached its limit of {steps} steps"),
+        Some(StepLimit { steps, is_inferred: true }) => {
+            format!("failed, but none of its steps did. It most likely reached its limit of {steps} steps")
+        }
+        None if timed_out => "timed out".into(),
+        None => "failed".into(),
+    };
     let story = match again {
         Again::Steps => format!("{name} {how}{place}. Its finished steps are saved."),
         Again::Input => format!("{name} {how}{place}. There is no step to retry."),
@@ -193,12 +229,30 @@ fn failed_run(again: Again, failed: &[String], timed_out: bool, name: &str) -> W
             "The thread's status is failed, but its runs were deleted, so nothing can be retried.".to_string()
         }
     };
+    let with_limit = limit.map(|limit| format!(" with a limit of {} steps", limit.steps.saturating_mul(2)));
+    let with_limit = with_limit.unwrap_or_default();
     let retry = match again {
-        Again::Steps if failed.is_empty() => "retry the unfinished steps".into(),
-        Again::Steps => format!("retry {}", nodes(failed)),
-        Again::Input | Again::Nothing => "run the last input again".to_string(),
+        Again::Steps if offers.continues && limit.is_some() => Some(format!("continue{with_limit}")),
+        Again::Steps if offers.continues && failed.is_empty() => Some("retry the unfinished steps".into()),
+        Again::Steps if offers.continues => Some(format!("retry {}", nodes(failed))),
+        // A server that can't retry steps runs the input again.
+        Again::Steps | Again::Input if offers.starts && !is_answer_refused(view) => {
+            Some(format!("run the last input again{with_limit}"))
+        }
+        _ => None,
     };
-    Why::new(story).action_if(again != Again::Nothing, "stream.again", retry).new_run(" with new input")
+    let mut why = Why::new(story);
+    if again == Again::Steps && !offers.continues {
+        why.story.push_str(match offers.starts {
+            true => " This server can't retry steps, because it starts no run without an input.",
+            false => " This server starts no runs in the background, so it can't retry steps.",
+        });
+    }
+    match retry {
+        Some(retry) => why.action("stream.again", retry),
+        None => why,
+    }
+    .new_run(" with new input")
 }
 
 fn idle(view: &ThreadView<'_>, run: Option<&RunEntry>, name: &str) -> Why {
@@ -211,7 +265,7 @@ fn idle(view: &ThreadView<'_>, run: Option<&RunEntry>, name: &str) -> Why {
     };
     // The input is in the record of a run.
     let has_record = view.records.runs().iter().any(|run| run.is_recorded);
-    Why::new(story).new_run("").action_if(has_record, "stream.again", "run the last input again")
+    Why::new(story).new_run("").action_if(has_record && view.offers.starts, "stream.again", "run the last input again")
 }
 
 /// Returns whether the thread failed with an open question, which means that the graph rejected the answer (acting

@@ -78,6 +78,19 @@ impl Page for WhyPage {
     }
 }
 
+impl WhyPage {
+    /// Returns whether the first listed action can be done.
+    pub fn has_action(&self, cx: &Cx<'_>) -> bool {
+        cx.lookup
+            .shown_thread()
+            .is_some_and(|view| can_act(&view, cx.session) && !why(&view, cx.session).actions.is_empty())
+    }
+}
+
+fn can_act(view: &ThreadView<'_>, session: &Session) -> bool {
+    !view.is_recording && !session.is_read_only(&view.server.profile)
+}
+
 /// Returns the lines of the card.
 fn lines(view: &ThreadView<'_>, session: &Session, width: usize) -> Vec<Line> {
     let mut badge = view.badge.clone();
@@ -86,7 +99,7 @@ fn lines(view: &ThreadView<'_>, session: &Session, width: usize) -> Vec<Line> {
         .iter_mut()
         .for_each(|piece| piece.tone = if piece.tone == Tone::Plain { Tone::Strong } else { piece.tone });
     let mut lines = vec![badge, Line::new()];
-    let can_act = !view.is_recording && !session.is_read_only(&view.server.profile);
+    let can_act = can_act(view, session);
     let why = why(view, session);
     let push_wrapped = |lines: &mut Vec<Line>, text: &str| {
         lines.extend(wrap(text, width).iter().map(|row| Line::of(Tone::Plain, row)));
@@ -109,7 +122,7 @@ fn lines(view: &ThreadView<'_>, session: &Session, width: usize) -> Vec<Line> {
     for (id, label) in why.actions.iter().filter(|_| can_act) {
         lines.push(key_line(keymap, id, label, ascii));
     }
-    if !view.is_recording {
+    if !view.is_recording && view.offers.has_records {
         let details = "details: the server's state and record";
         lines.push(key_line(keymap, "stream.details", details, ascii));
     }
