@@ -461,6 +461,11 @@ impl AgentServer {
         }
     }
 
+    /// Returns a document of the server, such as the description of its calls.
+    pub(super) async fn document(&self, parts: &[&str], max_bytes: usize) -> Result<Value, ApiError> {
+        self.get_up_to(parts, &[], max_bytes).await?.json()
+    }
+
     async fn get(&self, parts: &[&str], query: &[(&str, String)]) -> Result<Answer, ApiError> {
         self.get_up_to(parts, query, MAX_BODY).await
     }

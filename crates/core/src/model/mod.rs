@@ -26,6 +26,7 @@ mod run;
 mod service;
 mod spec;
 mod stuck;
+mod supersteps;
 mod thread;
 mod thread_facts;
 mod thread_status;
@@ -64,6 +65,9 @@ pub use run::{Run, RunCreate};
 pub use service::{Service, ServiceChange};
 pub use spec::{DeploymentSpec, Fetched, Installation};
 pub use stuck::{Activity, SilenceSource, StuckSign, stuck_signs};
+pub use supersteps::{
+    GraphShape, HistoryState, StepWrite, Supersteps, Unrepeatable, branch_of, plain_message, same_message,
+};
 pub use thread::{Interrupt, Thread};
 pub use thread_facts::{Question, RunFacts, StateFacts, TaskFacts, ThreadError, ThreadFacts};
 pub use thread_status::{Again, StatusRole, ThreadRecords, ThreadStatus};
