@@ -79,6 +79,12 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     if let Some(complaint) = made.complaint() {
         complain(&format!("warning: {complaint}"));
     }
+    if made.should_have_ended() {
+        let (options, id) = (target_context.globals.where_to(), shell_word(&made.thread));
+        complain(&format!(
+            "  `runtail{options} state set {id} --values null --as-node __end__` ends it as the original"
+        ));
+    }
     complain(&format!("done: {}", plan.preview.title));
     let row = row(&made, &intent.thread, target.base(), &target_context.globals.where_to());
     sending.output.one(&placed(&site.profile, row))?;

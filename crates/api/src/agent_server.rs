@@ -196,6 +196,12 @@ impl AgentServer {
         self.post(&["threads"], body).await?.json()
     }
 
+    /// Merges an object into the metadata of a thread. Sent once.
+    pub(super) async fn merge_metadata(&self, thread: &str, metadata: &Value) -> Result<(), ApiError> {
+        let url = self.url(&Method::PATCH, &["threads", thread])?;
+        self.call(Method::PATCH, url, Some(&json!({"metadata": metadata})), &[200, 204]).await.map(drop)
+    }
+
     /// Counts threads, if the server offers it.
     pub async fn count_threads(&self, status: Option<&str>, metadata: Option<&Value>) -> Result<u64, ApiError> {
         let mut body = json!({});

@@ -29,6 +29,8 @@ pub struct Reproduced {
 pub struct StateDifference {
     /// The step in the original.
     pub step: Option<i64>,
+    /// Whether it is the newest state.
+    pub is_newest: bool,
     /// The keys whose values differ.
     pub keys: Vec<String>,
     /// The nodes that are next in the original and in the copy, if they differ.
@@ -42,8 +44,12 @@ impl AgentServer {
     /// See [`StartError`]: it says whether anything may have been done.
     pub async fn reproduce(&self, target: &AgentServer, plan: &ReproducePlan) -> Result<Reproduced, StartError> {
         self.is_unchanged(plan).await?;
+        let mut has_graph = true;
         let was_found = match target.create_thread_row(&plan.create).await {
-            Ok(row) if row["thread_id"] == plan.new_thread.as_str() => false,
+            Ok(row) if row["thread_id"] == plan.new_thread.as_str() => {
+                has_graph = row["metadata"]["graph_id"] == plan.graph.as_str();
+                false
+            }
             Ok(row) => {
                 let made = text::clean(row["thread_id"].as_str().unwrap_or("without an id")).into_owned();
                 let detail = format!("the server was asked to create thread {} but returned {made}", plan.new_thread);
@@ -53,6 +59,10 @@ impl AgentServer {
             Err(error) => target.lost_copy(plan, error).await?,
         };
         if let Some(body) = &plan.state {
+            if !has_graph {
+                let merged = target.merge_metadata(&plan.new_thread, &plan.create["metadata"]).await;
+                merged.map_err(|error| after_creation(plan, error))?;
+            }
             target.write_copied_state(plan, body).await?;
         }
         let differences = target.differences(plan).await;
@@ -83,7 +93,7 @@ impl AgentServer {
             Err(error) if error.kind == Kind::NotFound => Some(false),
             Err(_) => None,
         };
-        let remains = format!("an empty thread {id} remains: delete it");
+        let remains = format!("thread {id} was created without the whole history: delete it");
         match (error.is_refusal(), exists) {
             // Servers create the thread before they apply the supersteps.
             (true, Some(true)) => {
@@ -95,8 +105,8 @@ impl AgentServer {
             (false, Some(true)) => match self.newest_branch(id).await {
                 Ok(branch) if branch.len() == plan.expected.len() => Ok(true),
                 _ => {
-                    let hint = format!("thread {id} was created, but does not have the whole history: delete it");
-                    Err(StartError { failure: StartFailure::AfterEdit, error: ApiError { hint: Some(hint), ..error } })
+                    let error = ApiError { hint: Some(remains), ..error };
+                    Err(StartError { failure: StartFailure::AfterEdit, error })
                 }
             },
             // Only after an answer the request is over, so that a missing thread shows that nothing was done.
@@ -122,8 +132,7 @@ impl AgentServer {
         if !error.is_refusal() && is_written().await.is_some() {
             return Ok(());
         }
-        let hint = error.hint.clone().unwrap_or_else(|| format!("thread {id} was created and is empty: delete it"));
-        Err(StartError { failure: StartFailure::AfterEdit, error: ApiError { hint: Some(hint), ..error } })
+        Err(after_creation(plan, error))
     }
 
     /// Compares a copy with the original; `None` if it can't be read.
@@ -133,10 +142,20 @@ impl AgentServer {
             false => self.newest_branch(&plan.new_thread).await.ok()?,
         };
         let none = HistoryState::default();
-        let pairs = plan.expected.iter().enumerate();
-        let differ = pairs.filter_map(|(n, original)| difference(original, copied.get(n).unwrap_or(&none)));
+        let last = plan.expected.len().checked_sub(1);
+        let differ = plan.expected.iter().enumerate().filter_map(|(n, original)| {
+            let found = difference(original, copied.get(n).unwrap_or(&none))?;
+            Some(StateDifference { is_newest: Some(n) == last, ..found })
+        });
         Some(differ.take(MAX_DIFFERENCES).collect())
     }
+}
+
+/// Returns the error of a request after the one that created the thread.
+fn after_creation(plan: &ReproducePlan, error: ApiError) -> StartError {
+    let id = &plan.new_thread;
+    let hint = error.hint.clone().unwrap_or_else(|| format!("thread {id} was created and is empty: delete it"));
+    StartError { failure: StartFailure::AfterEdit, error: ApiError { hint: Some(hint), ..error } }
 }
 
 fn difference(original: &HistoryState, copy: &HistoryState) -> Option<StateDifference> {
@@ -153,10 +172,17 @@ fn difference(original: &HistoryState, copy: &HistoryState) -> Option<StateDiffe
     };
     let (own, other) = (sorted(&original.next), sorted(&copy.next));
     let next = (own != other).then_some((own, other));
-    (!keys.is_empty() || next.is_some()).then_some(StateDifference { step: original.step, keys, next })
+    let found = StateDifference { step: original.step, is_newest: false, keys, next };
+    (!found.keys.is_empty() || found.next.is_some()).then_some(found)
 }
 
 impl Reproduced {
+    /// Whether nodes are next in the newest state of the copy, although the original has ended.
+    pub fn should_have_ended(&self) -> bool {
+        let last = self.differences.iter().flatten().last().filter(|difference| difference.is_newest);
+        last.and_then(|difference| difference.next.as_ref()).is_some_and(|(original, _)| original.is_empty())
+    }
+
     /// Says how the copy differs from the original; nothing if it doesn't.
     pub fn complaint(&self) -> Option<String> {
         let Some(differences) = &self.differences else {

@@ -10,7 +10,7 @@ mod tests;
 
 pub use expectation::Expectation;
 pub use history::{HistoryError, MAX_CHECKPOINTS, bisect_history};
-pub use recording::RecordingBisect;
+pub use recording::{RecordingBisect, bisect_log};
 
 use crate::EventNumber;
 use crate::json::path::Path;

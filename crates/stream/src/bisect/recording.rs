@@ -2,9 +2,14 @@
 
 use super::{BisectQuery, Bisection, Observation, StatePlace};
 use crate::projection::{BarKind, Projections, Snapshot, StateSource};
-use crate::{EventNumber, Item, Record, Seq};
+use crate::{EventLog, EventNumber, Item, Record, Seq};
+use runtail_core::text;
 use serde_json::value::RawValue;
 
+/// Maximum size of the states of an event log that are checked at once, in bytes.
+const MAX_STATES: usize = 32 << 20;
+/// Bars and updates before a state among which its nodes are looked for.
+const LOOK_BACK: usize = 256;
 /// Memory of the projections while a recording is read, in bytes. Only their newest rows are needed.
 const MAX_PROJECTIONS: usize = 16 << 20;
 
@@ -35,6 +40,36 @@ impl RecordingBisect {
     /// Returns the result.
     pub fn finish(self) -> Bisection {
         self.fold.bisection
+    }
+}
+
+/// Checks the states of an event log that are in memory.
+///
+/// # Errors
+/// There are none, or they are too large to be checked at once.
+pub fn bisect_log(projections: &Projections, event_log: &EventLog, query: &BisectQuery) -> Result<Bisection, String> {
+    let rows = projections.values.rows();
+    let size: usize = rows.iter().filter(|row| row.ns.is_empty()).map(|row| row.size).sum();
+    if size > MAX_STATES {
+        let (size, most) = (text::bytes(size as u64), text::bytes(MAX_STATES as u64));
+        return Err(format!(
+            "The states have {size}, more than {most}. `runtail bisect FILE` checks a recording of any size."
+        ));
+    }
+    let mut fold = LogFold::default();
+    fold.bisection.is_cut = rows.evicted() > 0;
+    for row in rows.iter() {
+        let Some(event) = event_log.get(row.seq) else {
+            fold.bisection.is_cut |= fold.bisection.checked == 0;
+            continue;
+        };
+        if let Some(text) = event.data.json() {
+            fold.push(query, projections, row, text, event_log.number_of(row.seq));
+        }
+    }
+    match fold.bisection.checked {
+        0 => Err("This stream has no state yet. States come with the modes values, checkpoints and debug.".into()),
+        _ => Ok(fold.bisection),
     }
 }
 
@@ -80,11 +115,13 @@ fn writers(projections: &Projections, after: Seq, row: &Snapshot) -> (Vec<String
     }
     let is_between = |seq: Seq| after < seq && seq <= row.seq;
     let timeline = &projections.timeline;
-    let bars = timeline.bars().iter().rev().take_while(|bar| bar.last_seq > after);
+    let bars = timeline.bars();
+    let bars = bars[..bars.partition_point(|bar| bar.first_seq <= row.seq)].iter().rev().take(LOOK_BACK);
     let bars: Vec<_> =
         bars.filter(|bar| bar.kind == BarKind::Node && bar.ns.is_empty() && is_between(bar.last_seq)).collect();
     let step = bars.iter().filter_map(|bar| timeline.step(bar)).max();
-    let updates = projections.updates.rows().iter().rev().take_while(|update| update.seq > after);
+    let updates = projections.updates.rows();
+    let updates = updates[..updates.partition_point(|update| update.seq <= row.seq)].iter().rev().take(LOOK_BACK);
     let updates = updates.filter(|update| update.ns.is_empty() && !update.interrupt && is_between(update.seq));
     let mut nodes: Vec<String> = updates.map(|update| update.node.to_string()).collect();
     if nodes.is_empty() {

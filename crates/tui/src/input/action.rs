@@ -178,6 +178,8 @@ pub enum Action {
     UnfoldAll,
     /// Hide what is unremarkable, or show it again.
     Collapse,
+    /// Find the step at which a value became wrong.
+    Bisect,
     Start,
     NextField,
     PrevField,

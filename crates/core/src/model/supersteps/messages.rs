@@ -77,6 +77,8 @@ pub fn plain_message(value: &Value, lost: &mut bool) -> Value {
         Value::Object(message) if is_message(value) => {
             let mut message = message.clone();
             *lost |= message.shift_remove("usage_metadata").is_some_and(|usage| !usage.is_null());
+            // JavaScript keeps the pieces of which the tool calls were made.
+            message.shift_remove("tool_call_chunks");
             if message.get("invalid_tool_calls").is_some_and(is_empty) {
                 message.shift_remove("invalid_tool_calls");
             }

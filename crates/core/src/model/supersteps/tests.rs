@@ -207,8 +207,8 @@ fn only_differences_that_servers_make_are_ignored_in_messages() {
 fn a_write() -> impl Strategy<Value = Value> {
     let log = proptest::option::of(proptest::collection::vec(0..5u8, 0..3));
     let n = proptest::option::of(prop_oneof![(0..4u8).prop_map(Value::from), Just(json!([1, 2])), Just(json!([]))]);
-    let message = (0..4u8, prop_oneof![Just("say"), Just("edit"), Just("remove")]);
-    let messages = proptest::collection::vec(message, 0..3);
+    let a_message = (0..4u8, prop_oneof![Just("say"), Just("edit"), Just("remove")]);
+    let messages = proptest::collection::vec(a_message, 0..3);
     (log, n, messages).prop_map(|(log, n, messages)| {
         let mut write = Map::new();
         if let Some(log) = log {
@@ -217,12 +217,12 @@ fn a_write() -> impl Strategy<Value = Value> {
         if let Some(n) = n {
             write.insert("n".into(), n);
         }
-        let message = |(id, what): &(u8, &str)| match *what {
+        let written = |(id, what): &(u8, &str)| match *what {
             "remove" => json!({"type": "remove", "id": id.to_string(), "content": ""}),
             what => message(&id.to_string(), what),
         };
         if !messages.is_empty() {
-            write.insert("messages".into(), messages.iter().map(message).collect::<Vec<_>>().into());
+            write.insert("messages".into(), messages.iter().map(written).collect::<Vec<_>>().into());
         }
         write.into()
     })
