@@ -34,10 +34,9 @@ pub async fn bisect_history(
     query: &BisectQuery,
     tip: Option<&str>,
 ) -> Result<Bisection, HistoryError> {
-    let mut seen: HashMap<String, Observation> = HashMap::new();
-    let mut checkpoints: Vec<Arc<Checkpoint>> = Vec::new();
+    let mut states = HistoryStates::default();
     let (mut before, mut limit) = (None::<String>, PAGE);
-    while checkpoints.len() < MAX_CHECKPOINTS {
+    while states.checkpoints.len() < MAX_CHECKPOINTS {
         let page = match server.thread_history_raw(thread, limit, before.as_deref(), MAX_PAGE).await {
             Ok(page) => page,
             Err(error) if matches!(error.kind, Kind::TooLarge(_)) && limit > 1 => {
@@ -46,25 +45,43 @@ pub async fn bisect_history(
             }
             Err(error) => return Err(HistoryError::Request(error)),
         };
-        let known = seen.len();
-        for row in &page {
-            let Some(checkpoint) = Checkpoint::read(row.get()) else { continue };
-            let observation = query.check(values_of(row.get()));
-            if seen.insert(checkpoint.id.clone(), observation).is_none() {
-                checkpoints.push(Arc::new(checkpoint));
-            }
-        }
+        let known = states.checkpoints.len();
+        page.iter().for_each(|row| states.add(query, row.get()));
         // A server that ignores `before` would return the same page forever.
-        if page.len() < limit || seen.len() == known {
+        if page.len() < limit || states.checkpoints.len() == known {
             break;
         }
-        before = checkpoints.last().map(|checkpoint| checkpoint.id.clone());
+        before = states.checkpoints.last().map(|checkpoint| checkpoint.id.clone());
     }
-    bisect_tree(&CheckpointTree::new(checkpoints), seen, tip)
+    states.bisect(tip)
 }
 
-/// Checks the states of a branch of a tree, oldest first.
-pub(super) fn bisect_tree(
+/// The states of a history, of which only the value in question is kept.
+#[derive(Debug, Default)]
+pub struct HistoryStates {
+    checkpoints: Vec<Arc<Checkpoint>>,
+    seen: HashMap<String, Observation>,
+}
+
+impl HistoryStates {
+    /// Adds an entry of a history as received, in any order.
+    pub fn add(&mut self, query: &BisectQuery, row: &str) {
+        let Some(checkpoint) = Checkpoint::read(row) else { return };
+        if self.seen.insert(checkpoint.id.clone(), query.check(values_of(row))).is_none() {
+            self.checkpoints.push(Arc::new(checkpoint));
+        }
+    }
+
+    /// Checks the states of a branch, oldest first.
+    ///
+    /// # Errors
+    /// There are none, or not this checkpoint.
+    pub fn bisect(self, tip: Option<&str>) -> Result<Bisection, HistoryError> {
+        bisect_tree(&CheckpointTree::new(self.checkpoints), self.seen, tip)
+    }
+}
+
+fn bisect_tree(
     tree: &CheckpointTree,
     mut seen: HashMap<String, Observation>,
     tip: Option<&str>,

@@ -9,7 +9,7 @@ mod recording;
 mod tests;
 
 pub use expectation::Expectation;
-pub use history::{HistoryError, MAX_CHECKPOINTS, bisect_history};
+pub use history::{HistoryError, HistoryStates, MAX_CHECKPOINTS, bisect_history};
 pub use recording::{RecordingBisect, bisect_log};
 
 use crate::EventNumber;

@@ -1,10 +1,7 @@
-use super::history::bisect_tree;
 use super::*;
 use crate::{Data, Event, Namespace, Record, Seq};
 use proptest::prelude::*;
-use runtail_core::model::{Checkpoint, CheckpointTree};
 use serde_json::{Value, json};
-use std::collections::HashMap;
 
 fn query(path: &str, expected: &str) -> BisectQuery {
     BisectQuery::parse(path, expected).unwrap()
@@ -23,15 +20,9 @@ fn chain(values: &[Value]) -> Vec<Value> {
 }
 
 fn bisect(rows: &[Value], query: &BisectQuery, tip: Option<&str>) -> Result<Bisection, HistoryError> {
-    let mut seen = HashMap::new();
-    let mut checkpoints = Vec::new();
-    for row in rows {
-        let text = row.to_string();
-        let checkpoint = Checkpoint::read(&text).unwrap();
-        seen.insert(checkpoint.id.clone(), query.check(values_of(&text)));
-        checkpoints.push(Arc::new(checkpoint));
-    }
-    bisect_tree(&CheckpointTree::new(checkpoints), seen, tip)
+    let mut states = HistoryStates::default();
+    rows.iter().for_each(|row| states.add(query, &row.to_string()));
+    states.bisect(tip)
 }
 
 #[test]

@@ -126,10 +126,18 @@ impl Supersteps {
             let values = channels.writes_between(before.values(), state.values());
             return Ok(vec![StepWrite { values, as_node: Some(node.clone()) }]);
         }
+        // JavaScript shows no result of a task that asked and was answered, so it follows from what the others did not write.
+        let mut rest = match before.tasks.iter().any(|task| task.result.is_none()) {
+            true => channels.unexplained(before, state),
+            false => Map::new(),
+        };
+        if !rest.is_empty() {
+            self.inferred.extend(state.step);
+        }
         let mut writes = Vec::new();
         for task in &before.tasks {
             let result = match &task.result {
-                None | Some(Value::Null) => Map::new(),
+                None => std::mem::take(&mut rest),
                 Some(Value::Object(result)) => result.clone(),
                 Some(_) => return Err(Unrepeatable::NotAnObject(task.node.clone(), state.step)),
             };
@@ -236,6 +244,28 @@ impl Channels {
     fn writes_between(&self, old: &Map<String, Value>, new: &Map<String, Value>) -> Map<String, Value> {
         let changed = new.iter().filter(|(key, value)| old.get(*key) != Some(*value));
         changed.map(|(key, value)| (key.clone(), self.write(key, old.get(key), value))).collect()
+    }
+
+    /// Returns the writes of a step that no result of its tasks explains.
+    fn unexplained(&self, before: &HistoryState, after: &HistoryState) -> Map<String, Value> {
+        let mut rest = self.writes_between(before.values(), after.values());
+        rest.retain(|key, value| {
+            let known = before.tasks.iter().filter_map(|task| task.result.as_ref()?.get(key));
+            match value {
+                Value::Array(items) => {
+                    for item in known.flat_map(|known| known.as_array().cloned().unwrap_or_else(|| vec![known.clone()]))
+                    {
+                        let is_same = |other: &Value| *other == item || messages::is_same_id(other, &item);
+                        if let Some(at) = items.iter().position(is_same) {
+                            items.remove(at);
+                        }
+                    }
+                    !items.is_empty()
+                }
+                _ => known.count() == 0,
+            }
+        });
+        rest
     }
 
     fn write(&self, key: &str, old: Option<&Value>, new: &Value) -> Value {

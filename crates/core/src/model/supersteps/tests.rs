@@ -137,6 +137,25 @@ fn writers_that_the_history_hides_follow_from_the_graph() {
 }
 
 #[test]
+fn results_that_the_history_hides_follow_from_the_states() {
+    let mut built = Built::new();
+    built.push("input", "__start__", Some(("__start__", json!({}))));
+    built.push("loop", "a", Some(("a", Value::Null)));
+    // As JavaScript shows two questions that were answered, beside a task that was not asked.
+    built.rows[1]["tasks"] = json!([
+        {"name": "a", "result": null, "interrupts": [{"id": "1"}]},
+        {"name": "b", "result": {"log": ["b"], "n": 4}},
+        {"name": "c", "result": null, "interrupts": [{"id": "2"}]},
+    ]);
+    built.wrote(&json!({"log": ["a", "b", "c"], "n": 4}));
+    built.push("loop", "", None);
+    let steps = Supersteps::of(&built.branch(), &shape()).unwrap();
+    let writes: Vec<Value> = steps.steps[2].iter().map(|write| json!([write.as_node, write.values])).collect();
+    let expected = json!([["a", {"log": ["a", "c"]}], ["b", {"log": ["b"], "n": 4}], ["c", {}]]);
+    assert_eq!((json!(writes), &*steps.inferred), (expected, &[1][..]));
+}
+
+#[test]
 fn edits_are_made_in_the_name_of_a_node_that_leads_to_the_same_next_nodes() {
     let mut built = Built::new();
     built.push("input", "__start__", Some(("__start__", json!({"n": 1}))));
