@@ -182,7 +182,7 @@ fn table(found: &Bisection, query: &BisectQuery, output: &Output) -> Result<(), 
             _ => "wrong",
         }
         .into();
-        row["seen"] = change.value.as_deref().map_or("(missing)", |value| value).into();
+        row["text"] = change.value.as_deref().map_or("(missing)", |value| value).into();
         row
     };
     let rows: Vec<Value> = found.changes.iter().map(row).collect();
@@ -211,6 +211,6 @@ fn columns(is_recording: bool) -> [Column; 7] {
             let at = row["at"].as_str().and_then(runtail_core::model::parse_time);
             at.map(|at| at.strftime("%Y-%m-%d %H:%M:%SZ").to_string()).unwrap_or_default()
         }),
-        column("VALUE", |row| text::seen(row["seen"].as_str().unwrap_or_default(), 60)),
+        column("VALUE", |row| text::seen(row["text"].as_str().unwrap_or_default(), 60)),
     ]
 }

@@ -13,6 +13,9 @@ const PAGE: usize = 50;
 /// Maximum size of a page, in bytes. If a page is larger, a shorter one is requested.
 const MAX_PAGE: usize = 32 << 20;
 
+/// The task that applies an input.
+const START: &str = "__start__";
+
 /// Why a history can't be bisected.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HistoryError {
@@ -107,7 +110,7 @@ fn bisect_tree(
             checkpoint: Some(entry.id.clone()),
             event: None,
             step: entry.step,
-            nodes: tree.writers(at),
+            nodes: tree.writers(at).into_iter().map(|node| if node == START { "input".into() } else { node }).collect(),
             run_id: entry.run_id.clone(),
             at: entry.at,
         };

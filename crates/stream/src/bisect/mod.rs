@@ -97,9 +97,9 @@ impl StatePlace {
     pub fn name(&self) -> String {
         let nodes: Vec<String> = self.nodes.iter().map(|node| text::seen(node, 40)).collect();
         let nodes = if nodes.is_empty() { String::new() } else { format!(" ({})", nodes.join(", ")) };
-        match (self.step, self.event) {
-            (Some(step), _) => format!("step {step}{nodes}"),
-            (None, Some(event)) => format!("event {}{nodes}", text::count(event.0)),
+        match (self.event, self.step) {
+            (Some(event), _) => format!("event {}{nodes}", text::count(event.0)),
+            (None, Some(step)) => format!("step {step}{nodes}"),
             (None, None) => format!("a checkpoint{nodes}"),
         }
     }

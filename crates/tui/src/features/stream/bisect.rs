@@ -2,7 +2,7 @@
 
 use super::StreamState;
 use super::viewer::{View, Viewer};
-use crate::input::action::Action;
+use crate::input::action::{Action, Context};
 use crate::session::destination::Destination;
 use crate::session::msg::{Epoch, Subscription, SubscriptionId, SubscriptionKind, ThreadRef};
 use crate::session::request::StreamCommand;
@@ -70,6 +70,10 @@ impl BisectPage {
 }
 
 impl Page for BisectPage {
+    fn context(&self) -> Context {
+        Context::Bisect
+    }
+
     fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
         ("BISECT", self.title.clone())
     }
