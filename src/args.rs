@@ -1,8 +1,8 @@
 //! The grammar of the command line.
 
 use crate::commands::{
-    answer, assistants, auth, completions, config, deployments, doctor, fork, inbox, integrations, join, listeners,
-    logs, redact, replay, rerun, revisions, run, runs, sim, state, tail, threads, verify,
+    answer, assistants, auth, bisect, completions, config, deployments, doctor, fork, inbox, integrations, join,
+    listeners, logs, redact, replay, reproduce, rerun, revisions, run, runs, sim, state, tail, threads, verify,
 };
 use clap::error::ErrorKind;
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
@@ -212,6 +212,10 @@ pub enum Command {
     Fork(fork::Options),
     /// Run the input of a run again
     Rerun(rerun::Options),
+    /// Copy a thread with its history to another server, to debug it there
+    Reproduce(reproduce::Options),
+    /// Find the step at which a value of a thread's state first became wrong
+    Bisect(bisect::Options),
     /// Edit the state of a thread
     #[command(subcommand)]
     State(state::Command),

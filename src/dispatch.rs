@@ -2,8 +2,9 @@
 
 use crate::args::{Args, Command};
 use crate::commands::{
-    answer, assistants, auth, completions, config, dashboard, deployments, doctor, fork, inbox, integrations, join,
-    listeners, logs, man, redact, replay, rerun, revisions, run, runs, sim, state, tail, threads, verify,
+    answer, assistants, auth, bisect, completions, config, dashboard, deployments, doctor, fork, inbox, integrations,
+    join, listeners, logs, man, redact, replay, reproduce, rerun, revisions, run, runs, sim, state, tail, threads,
+    verify,
 };
 use crate::exit::{Exit, Failure};
 use crate::log;
@@ -73,6 +74,8 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
         Some(Command::Answer(options)) => answer::run(&globals, options).await,
         Some(Command::Fork(options)) => fork::run(&globals, options).await,
         Some(Command::Rerun(options)) => rerun::run(&globals, options).await,
+        Some(Command::Reproduce(options)) => reproduce::run(&globals, options).await,
+        Some(Command::Bisect(options)) => bisect::run(&globals, options).await,
         Some(Command::State(command)) => state::run(&globals, command).await,
         Some(Command::Join(options)) => join::run(&globals, options).await,
         Some(Command::Tail(options)) => tail::run(&globals, options).await,

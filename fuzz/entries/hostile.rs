@@ -15,6 +15,7 @@ use runtail_core::model::{
     AuthAnswer, Change, Checkpoint, Consent, InboxCause, InboxThread, LogLine, NewRevision, Note, PlainRequest,
     Preview, Question, Target, ThreadStatus,
 };
+use runtail_stream::bisect::{HistoryError, RecordingBisect};
 use runtail_stream::{Data, Decoder, Event, Frame, Framer, Item, Record, Seq};
 use runtail_tui::app::subscriptions;
 use runtail_tui::input::key::{Code, Key};
@@ -25,6 +26,7 @@ use runtail_tui::session::msg::{
 use runtail_tui::session::msg::{Chunk, FileStep};
 use serde_json::{Value, json};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Characters that must never reach a cell, a title, a file or the clipboard: terminal controls and bidi controls.
@@ -275,6 +277,17 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
             SubscriptionEvent::Checked(Some(Box::new(check)))
         }
         SubscriptionId::History(_) => history(sub, text, well)?,
+        SubscriptionId::Bisect(_) => {
+            let SubscriptionKind::Bisect(_, _, query) = &sub.what else { return None };
+            let mut reading = RecordingBisect::new((**query).clone());
+            for item in items(text, seq, at) {
+                if let Item::Record(record) = item {
+                    reading.apply(record);
+                }
+            }
+            let failed = Err(HistoryError::Request(error(text)));
+            SubscriptionEvent::Bisected(if well { Ok(Arc::new(reading.finish())) } else { failed })
+        }
         SubscriptionId::Job(_) => {
             let SubscriptionKind::Job(task) = &sub.what else { return None };
             let mut job = task.begin();

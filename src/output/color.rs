@@ -85,6 +85,15 @@ pub(crate) fn of_thread(status: &str) -> Role {
     }
 }
 
+/// The role of whether a value is right.
+pub(crate) fn of_bisect(word: &str) -> Role {
+    match word {
+        "right" => Role::Good,
+        "first wrong" => Role::Failed,
+        _ => Role::Dim,
+    }
+}
+
 /// The role of a run's status, or of the result of a cancel request.
 pub(crate) fn of_run(status: &str) -> Role {
     match status {

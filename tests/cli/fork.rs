@@ -7,17 +7,17 @@ use runtail_sim::{Dialect, Options, Sim};
 use runtail_testkit::process::{Done, command, launch};
 use serde_json::{Value, json};
 
-const DIALECTS: [Dialect; 4] = [Dialect::Python, Dialect::JavaScript, Dialect::Aegra, Dialect::Contract];
+pub(crate) const DIALECTS: [Dialect; 4] = [Dialect::Python, Dialect::JavaScript, Dialect::Aegra, Dialect::Contract];
 
 /// The simulator, and its requests.
-struct World {
+pub(crate) struct World {
     _sim: Sim,
-    url: String,
+    pub url: String,
     http: reqwest::Client,
 }
 
 impl World {
-    async fn start(dialect: Dialect, speed: f64) -> World {
+    pub async fn start(dialect: Dialect, speed: f64) -> World {
         rustls::crypto::ring::default_provider().install_default().ok();
         let sim = Sim::start(Options { speed, dialect, ..Options::default() }).await.expect("servers on loopback");
         let http = reqwest::Client::builder().no_proxy().build().expect("a client");
@@ -25,13 +25,13 @@ impl World {
         World { _sim: sim, url, http }
     }
 
-    async fn post(&self, path: &str, body: Value) -> Value {
+    pub async fn post(&self, path: &str, body: Value) -> Value {
         let request = self.http.post(format!("{}{path}", self.url)).header("content-type", "application/json");
         let text = request.body(body.to_string()).send().await.expect("a response").text().await.expect("a body");
         serde_json::from_str(&text).unwrap_or(Value::Null)
     }
 
-    async fn get(&self, path: &str) -> Value {
+    pub async fn get(&self, path: &str) -> Value {
         self.http.get(format!("{}{path}", self.url)).send().await.expect("a response").json().await.expect("JSON")
     }
 
@@ -40,7 +40,7 @@ impl World {
     }
 
     /// Returns a thread on which a graph ran until it stopped.
-    async fn ran(&self, graph: &str, input: Value) -> String {
+    pub async fn ran(&self, graph: &str, input: Value) -> String {
         let thread = self.thread().await;
         let body =
             json!({"assistant_id": graph, "input": input, "stream_mode": ["values"], "on_disconnect": "continue"});
@@ -53,7 +53,7 @@ impl World {
         self.ran("release", json!({"log": [], "seconds": 0})).await
     }
 
-    async fn history(&self, thread: &str) -> Vec<Value> {
+    pub async fn history(&self, thread: &str) -> Vec<Value> {
         self.get(&format!("/threads/{thread}/history?limit=100")).await.as_array().expect("states").clone()
     }
 
@@ -64,7 +64,7 @@ impl World {
         id(state)
     }
 
-    async fn runs(&self, thread: &str) -> Vec<Value> {
+    pub async fn runs(&self, thread: &str) -> Vec<Value> {
         self.get(&format!("/threads/{thread}/runs?limit=50")).await.as_array().expect("runs").clone()
     }
 
@@ -73,11 +73,11 @@ impl World {
     }
 
     /// Returns everything that a write could change.
-    async fn records(&self, thread: &str) -> Value {
+    pub async fn records(&self, thread: &str) -> Value {
         json!([self.get(&format!("/threads/{thread}")).await, self.history(thread).await, self.runs(thread).await])
     }
 
-    fn runtail(&self, args: &[&str]) -> Done {
+    pub fn runtail(&self, args: &[&str]) -> Done {
         launch(command(["--url", self.url.as_str()].iter().chain(args)), "").wait()
     }
 }

@@ -1,6 +1,7 @@
 //! The dashboard and the library in one process: messages through `update`, screens, projections, configuration, documents.
 
 mod app;
+mod bisect;
 mod captures;
 mod changes;
 mod config;

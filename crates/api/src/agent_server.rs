@@ -219,6 +219,12 @@ impl AgentServer {
         self.post(&["threads"], body).await?.json()
     }
 
+    /// Merges an object into the metadata of a thread. Sent once.
+    pub(super) async fn merge_metadata(&self, thread: &str, metadata: &Value) -> Result<(), ApiError> {
+        let url = self.url(&Method::PATCH, &["threads", thread])?;
+        self.call(Method::PATCH, url, Some(&json!({"metadata": metadata})), &[200, 204]).await.map(drop)
+    }
+
     /// Counts threads, if the server offers it.
     pub async fn count_threads(&self, status: Option<&str>, metadata: Option<&Value>) -> Result<u64, ApiError> {
         let mut body = json!({});
@@ -482,6 +488,11 @@ impl AgentServer {
             }
             List::Threads(query) => self.search_threads(&ThreadQuery { limit, offset, ..query.clone() }).await,
         }
+    }
+
+    /// Returns a document of the server, such as the description of its calls.
+    pub(super) async fn document(&self, parts: &[&str], max_bytes: usize) -> Result<Value, ApiError> {
+        self.get_up_to(parts, &[], max_bytes).await?.json()
     }
 
     async fn get(&self, parts: &[&str], query: &[(&str, String)]) -> Result<Answer, ApiError> {

@@ -111,6 +111,7 @@ fn meaning(place: &Place, request: &PlainRequest) -> String {
     match (place.method.as_str(), &segments[calls.min(segments.len())..]) {
         ("POST", ["threads"] | [.., "threads"]) => "Create thread".into(),
         ("DELETE", ["threads", thread]) => format!("Delete thread {}", short_id(thread)),
+        ("PATCH", ["threads", thread]) => format!("Edit metadata of thread {}", short_id(thread)),
         ("POST", ["threads", thread, "copy"]) => format!("Copy thread {}", short_id(thread)),
         ("POST", ["threads", thread, "state"]) => format!("Edit state of thread {}", short_id(thread)),
         ("POST", ["threads", thread, "runs"] | ["threads", thread, "runs", "stream"]) => {
@@ -150,6 +151,7 @@ mod tests {
             ("POST", "/threads", "Create thread"),
             ("POST", "/own/prefix/threads", "Create thread"),
             ("DELETE", "/threads/t-1", "Delete thread t-1"),
+            ("PATCH", "/threads/t-1", "Edit metadata of thread t-1"),
             ("POST", "/threads/t-1/copy", "Copy thread t-1"),
             ("POST", "/threads/t-1/state", "Edit state of thread t-1"),
             ("POST", "/threads/t-1/runs/stream", "Start run on thread t-1"),

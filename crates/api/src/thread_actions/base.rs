@@ -198,7 +198,7 @@ impl AgentServer {
     ///
     /// # Errors
     /// The assistant was deleted.
-    pub(super) async fn graph_of(&self, assistant: &str) -> Result<Option<String>, PlanError> {
+    pub(crate) async fn graph_of(&self, assistant: &str) -> Result<Option<String>, PlanError> {
         // A graph's name stands for its default assistant, which is read by its id only.
         if uuid::Uuid::try_parse(assistant).is_err() {
             return Ok(Some(assistant.to_string()));

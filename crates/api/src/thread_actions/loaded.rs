@@ -192,7 +192,7 @@ impl AgentServer {
     }
 
     /// An error of our own about what was read of a thread; nothing was sent.
-    pub(super) fn refused_here(&self, thread: &str, detail: String) -> ApiError {
+    pub(crate) fn refused_here(&self, thread: &str, detail: String) -> ApiError {
         let url = self.url(&reqwest::Method::GET, &["threads", thread]);
         let at = self.http.place(&reqwest::Method::GET, url.as_ref().unwrap_or(&self.base));
         ApiError { kind: Kind::Refused, at, detail, hint: None }

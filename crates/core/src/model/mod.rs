@@ -27,6 +27,7 @@ mod service;
 mod spec;
 mod step_limit;
 mod stuck;
+mod supersteps;
 mod thread;
 mod thread_facts;
 mod thread_status;
@@ -66,6 +67,9 @@ pub use service::{Service, ServiceChange};
 pub use spec::{DeploymentSpec, Fetched, Installation};
 pub use step_limit::StepLimit;
 pub use stuck::{Activity, SilenceSource, StuckSign, stuck_signs};
+pub use supersteps::{
+    GraphShape, HistoryState, StepWrite, Supersteps, Unrepeatable, branch_of, plain_message, same_message,
+};
 pub use thread::{Interrupt, Thread};
 pub use thread_facts::{Question, RunFacts, StateFacts, TaskFacts, ThreadError, ThreadFacts};
 pub use thread_status::{Again, StatusRole, ThreadRecords, ThreadStatus};

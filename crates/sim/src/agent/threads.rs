@@ -34,6 +34,10 @@ pub async fn create(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
         agent.check_ttl(&body)?;
         let mut metadata = body["metadata"].as_object().cloned().unwrap_or_default();
         if agent.dialect == Dialect::Aegra {
+            // It drops the graph and the assistant that a client names here.
+            for (key, value) in [("graph_id", Value::Null), ("thread_name", json!("")), ("assistant_id", Value::Null)] {
+                metadata.insert(key.into(), value);
+            }
             metadata.insert("owner".into(), json!("anonymous"));
         }
         let mut memory = agent.memory();
@@ -44,12 +48,14 @@ pub async fn create(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
             return Err(agent.refuse(Problem::ThreadExists(id)));
         }
         let mut thread = Thread::new(id.clone(), now, metadata);
-        if agent.dialect != Dialect::Aegra {
-            let built = supersteps::build(agent.dialect, &mut thread, &body["supersteps"], now);
-            built.map_err(|problem| agent.refuse(problem))?;
-        }
+        let built = match agent.dialect {
+            Dialect::Aegra => Ok(()),
+            _ => supersteps::build(agent.dialect, &mut thread, &body["supersteps"], now),
+        };
         let shown = rows::thread(agent.dialect, &thread);
+        // The thread stays, even if its supersteps are refused.
         memory.threads.insert(id, thread);
+        built.map_err(|problem| agent.refuse(problem))?;
         Ok(ok(&shown))
     }))
 }

@@ -61,6 +61,11 @@ impl Path {
         (!steps.is_empty()).then_some(Path { steps })
     }
 
+    /// Returns whether it selects one value at most: it has no `*` and no `[]`.
+    pub fn is_single(&self) -> bool {
+        !self.steps.contains(&Step::Any)
+    }
+
     /// Returns whether it selects a node of a document, starting at the root or, if `from_anywhere`, at any value.
     pub fn selects(&self, doc: &JsonIndex, node: u32, from_anywhere: bool) -> bool {
         let mut at = node;

@@ -3,6 +3,7 @@
 use super::{App, Overlay};
 use crate::features::deployments::update::ListReport;
 use crate::features::resources::sign_in;
+use crate::features::stream::bisect::BisectPage;
 use crate::session::msg::{Described, Effect, EffectResult, SubscriptionEvent, SubscriptionId};
 use crate::session::{Component, Requests};
 use crate::widgets::jobs::JobProgress;
@@ -97,6 +98,10 @@ impl App {
             }
             (SubscriptionId::Job(number), SubscriptionEvent::Worked(part)) => self.on_job(number, &part),
             (SubscriptionId::History(number), event) => self.stream.on_history(number, event),
+            (SubscriptionId::Bisect(number), SubscriptionEvent::Bisected(result)) => {
+                self.bisect_page(number).into_iter().for_each(|page| page.on_result(result.clone()));
+                Requests::none()
+            }
             (SubscriptionId::Doctor(number), SubscriptionEvent::Checked(check)) => {
                 self.on_check(number, check.as_deref())
             }
@@ -154,6 +159,14 @@ impl App {
         Requests::none()
     }
 
+    /// Returns the page of a bisect by its number.
+    fn bisect_page(&mut self, number: u64) -> Option<&mut BisectPage> {
+        self.overlays.iter_mut().find_map(|overlay| match overlay {
+            Overlay::Bisect(bisect) if bisect.page.number == number => Some(&mut bisect.page),
+            _ => None,
+        })
+    }
+
     fn on_check(&mut self, number: u64, check: Option<&runtail_api::doctor::Check>) -> Requests {
         for overlay in &mut self.overlays {
             match overlay {
@@ -171,6 +184,10 @@ impl App {
                 if let Some(viewer) = self.stream.tabs.get_mut(id) {
                     viewer.fail(text);
                 }
+                Requests::none()
+            }
+            Some(SubscriptionId::Bisect(number)) => {
+                self.bisect_page(number).into_iter().for_each(|page| page.on_panic(text));
                 Requests::none()
             }
             Some(SubscriptionId::Doctor(number)) => self.on_check(number, None),

@@ -12,6 +12,7 @@ use crate::features::palette::Palette;
 use crate::features::profiles::view::ProfilesPage;
 use crate::features::resources::browse::{Browse, change_service};
 use crate::features::resources::sign_in::{self, SignIn};
+use crate::features::stream::bisect;
 use crate::features::stream::modes_dialog::ModesDialog;
 use crate::features::thread::actions::answer_by_status;
 use crate::features::thread::answer::AnswerCard;
@@ -85,6 +86,13 @@ impl App {
             Route::Doctor => self.open_doctor(),
             Route::Keys => self.push(Paged::new(Keys)),
             Route::Screen(name) => self.overlays.extend(Overlay::of_command(name)),
+            Route::Bisect(argument) => {
+                let page = bisect::parse(&argument).and_then(|query| self.stream.bisect(&self.session, query));
+                match page {
+                    Ok(page) => self.push(Paged::new(page)),
+                    Err(why) => self.notify(true, why),
+                }
+            }
             Route::Why => self.push(Paged::new(WhyPage(self.session.now))),
             Route::WhyThread(thread) => {
                 self.show_thread_page(&thread);

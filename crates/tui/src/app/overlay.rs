@@ -60,6 +60,7 @@ overlays! {
     Doctor(Paged<diagnostics::doctor::Doctor>);
     Answer(thread::answer::AnswerCard);
     Why(Paged<thread::why::WhyPage>);
+    Bisect(Paged<stream::bisect::BisectPage>);
     Modes(stream::modes_dialog::ModesDialog);
     Command(palette::Palette);
     Profiles(profiles::view::ProfilesPage);

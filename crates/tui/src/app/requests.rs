@@ -85,6 +85,7 @@ impl App {
         let requests = match command {
             StreamCommand::Record(file) => self.stream.record(&self.session, &file),
             StreamCommand::Export(how) => self.stream.begin_export(&self.session, &how),
+            StreamCommand::ShowCheckpoint(id) => self.stream.show_checkpoint(&id),
             StreamCommand::Reopen => self.stream.reopen(&self.session),
             StreamCommand::Replay(path) => return self.replay(path.trim()),
         };

@@ -20,6 +20,8 @@ pub enum Context {
     Card,
     /// The card that explains a thread.
     Why,
+    /// The page of a bisect.
+    Bisect,
     /// A JSON document.
     Inspector,
     /// A page of text: help, messages.
@@ -66,6 +68,7 @@ impl Context {
             Context::Logs => "Logs",
             Context::Card => "Explanation of a revision",
             Context::Why => "Explanation of a thread",
+            Context::Bisect => "Bisect of a value",
             Context::Inspector => "JSON inspector",
             Context::Page => "Pages",
             Context::Composer => "Composing a run",
@@ -178,6 +181,8 @@ pub enum Action {
     UnfoldAll,
     /// Hide what is unremarkable, or show it again.
     Collapse,
+    /// Find the step at which a value became wrong.
+    Bisect,
     Start,
     NextField,
     PrevField,

@@ -117,6 +117,7 @@ impl Keymap {
             Context::Modes => &["modes.toggle", "modes.apply", "app.back"],
             // The card itself lists the keys of its actions.
             Context::Why => &["why.do", "app.refresh", "app.back"],
+            Context::Bisect => &["bisect.go", "bisect.retry", "app.back"],
             Context::Inspector => &["json.toggle", "json.search", "json.unfold_all", "app.copy", "app.back"],
             Context::Composer => &["composer.start", "composer.next", "composer.back"],
             Context::Editor => &["editor.preview", "editor.outside", "editor.start_over", "editor.back"],

@@ -6,6 +6,7 @@ use crate::session::checkpoints::{CheckpointDetails, CheckpointPage, CheckpointS
 use crate::session::msg::{SubscriptionEvent, ThreadRef};
 use runtail_api::{ApiError, Kind};
 use runtail_core::model::{Checkpoint, StateFacts};
+use runtail_stream::bisect::{BisectQuery, HistoryError, bisect_history};
 use std::sync::Arc;
 
 /// Maximum size of a page, in bytes. If a page is larger, a shorter one is requested.
@@ -33,6 +34,18 @@ pub async fn load(services: &Services, thread: &ThreadRef, request: HistoryReque
         }
     };
     out.send(event).await;
+}
+
+/// Bisects the history of a thread, and sends the result.
+pub async fn bisect(services: &Services, thread: &ThreadRef, tip: Option<&str>, query: &BisectQuery, out: &Out) {
+    let result = match services.agent_server(&thread.server).await {
+        Ok(client) => bisect_history(&client, &thread.id, query, tip).await,
+        Err(error) => Err(HistoryError::Request(error)),
+    };
+    if let Err(HistoryError::Request(error)) = &result {
+        services.apply_error(&thread.server.profile, Some(error));
+    }
+    out.send(SubscriptionEvent::Bisected(result.map(Arc::new))).await;
 }
 
 async fn page(

@@ -166,6 +166,9 @@ impl Runner {
                 }
                 (SubscriptionId::Doctor(_), SubscriptionKind::Profiles(all)) => doctor(services, &all, &out).await,
                 (SubscriptionId::Job(_), SubscriptionKind::Job(task)) => work(task, &out).await,
+                (SubscriptionId::Bisect(_), SubscriptionKind::Bisect(thread, tip, query)) => {
+                    super::checkpoints::bisect(services, &thread, tip.as_deref(), &query, &out).await
+                }
                 (SubscriptionId::History(_), SubscriptionKind::History(thread, request)) => {
                     super::checkpoints::load(services, &thread, request, &out).await
                 }
@@ -175,6 +178,7 @@ impl Runner {
                     | SubscriptionId::Wait(_)
                     | SubscriptionId::Doctor(_)
                     | SubscriptionId::Job(_)
+                    | SubscriptionId::Bisect(_)
                     | SubscriptionId::History(_),
                     _,
                 ) => {}

@@ -75,6 +75,8 @@ pub enum StreamCommand {
     Reopen,
     /// Export its view to a file.
     Export(String),
+    /// Show a checkpoint of its thread in the History view.
+    ShowCheckpoint(String),
 }
 
 impl From<StreamCommand> for Request {
@@ -193,6 +195,8 @@ pub enum Route {
     Authenticate(Arc<str>, String),
     /// A change of another resource of a profile than a deployment.
     Service(Arc<str>, Service),
+    /// A bisect of the shown stream: a path, and what is expected there.
+    Bisect(String),
     /// The explanation of the current thread.
     Why,
     /// The same for a thread that may not be open: it is opened first.

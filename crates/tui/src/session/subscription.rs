@@ -9,6 +9,7 @@ use runtail_api::{ApiError, AuthWaited, Listing, LogFilter, LogScope, Revisions,
 use runtail_core::config::Stuck;
 use runtail_core::model::{Deployment, LogLine, Revision, Run, Thread, ThreadFacts, ThreadStatus};
 use runtail_stream::Item;
+use runtail_stream::bisect::{BisectQuery, Bisection, HistoryError};
 use std::sync::Arc;
 
 /// An event of a subscription.
@@ -77,6 +78,8 @@ pub enum SubscriptionEvent {
     },
     /// A page of a thread's history.
     Checkpoints(Result<CheckpointPage, ApiError>),
+    /// The result of a bisect of a thread's history.
+    Bisected(Result<Arc<Bisection>, HistoryError>),
     /// The state at a checkpoint; `None` if the server doesn't have that checkpoint.
     CheckpointState(Result<Option<Arc<CheckpointState>>, ApiError>),
     /// The state at a checkpoint with those of its subgraphs; `None` if the server has no such checkpoint.
@@ -139,6 +142,8 @@ pub enum SubscriptionId {
     Job(u64),
     /// The inboxes of a profile's agent servers.
     Inbox(Arc<str>),
+    /// A bisect of a thread's history, by its number in this session.
+    Bisect(u64),
     /// A request for a thread's history or for the state at a checkpoint, by its number in this session.
     History(u64),
 }
@@ -187,6 +192,8 @@ pub enum SubscriptionKind {
     Profiles(Vec<Arc<str>>),
     /// A background job.
     Job(JobSpec),
+    /// A thread, the newest checkpoint of the branch to bisect, and the question.
+    Bisect(ThreadRef, Option<String>, Box<BisectQuery>),
     /// A part of a thread's history.
     History(ThreadRef, HistoryRequest),
 }

@@ -166,7 +166,7 @@ impl CheckpointTree {
     }
 
     /// Returns the nodes that wrote an entry. They are the tasks of the checkpoint before it.
-    fn writers(&self, at: usize) -> Vec<String> {
+    pub fn writers(&self, at: usize) -> Vec<String> {
         match self.source(at) {
             "loop" => match self.parent(at) {
                 Parent::At(parent) => {

@@ -210,6 +210,12 @@ pub const COMMANDS: &[Command] = &[
         },
     ),
     command(
+        "bisect",
+        ArgumentKind::Text("PATH EXPECTED"),
+        "Find the step at which a value of the state became wrong: amount =1300",
+        |_, argument| Route::Bisect(argument.into()).into(),
+    ),
+    command(
         "record",
         ArgumentKind::Text("FILE|off"),
         "Record the stream from its first event; off stops",

@@ -1,5 +1,6 @@
 //! The streams that are open: their tabs, views, search, time travel, recordings and exports.
 
+pub mod bisect;
 pub mod export;
 pub mod find;
 pub mod history;

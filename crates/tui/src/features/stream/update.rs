@@ -365,6 +365,7 @@ impl StreamState {
                 out
             }
             Action::TakeEvents => Requests::info("No run on this thread is limited to one reader."),
+            Action::Bisect => super::bisect::propose(viewer),
             Action::NewRun => self.compose(),
             Action::Describe => match viewer.thread_id.clone() {
                 Some(thread) => Route::Record(Described::Thread(viewer.server.clone(), thread)).into(),

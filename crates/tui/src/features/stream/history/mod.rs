@@ -194,6 +194,16 @@ impl History {
         self.top = self.top.clamp(last.saturating_sub(height).min(row), row);
     }
 
+    /// Moves the cursor to a checkpoint, or begins there once the first page is loaded. Returns false if it is not loaded.
+    pub fn go_to(&mut self, id: &str) -> bool {
+        self.is_in_difference = false;
+        if self.tree.is_empty() {
+            self.cursor = Some(id.to_string());
+            return true;
+        }
+        self.tree.find(id).map(|entry| self.set_cursor(entry)).is_some()
+    }
+
     /// Moves the cursor by checkpoints, or scrolls the difference if it has the focus.
     pub fn step(&mut self, lines: isize) {
         if self.is_in_difference {

@@ -1,0 +1,317 @@
+//! Plans a copy: what is read of both servers, the requests, and what is not copied.
+
+use super::read::{TargetGraph, unfit};
+use super::{ReproduceIntent, ReproducePlan};
+use crate::answer::Service;
+use crate::{AgentServer, ApiError, PlanError, ServerKind};
+use reqwest::Method;
+use runtail_core::model::{
+    Consent, HistoryState, NewRevision, Note, PlainRequest, Preview, Supersteps, Target, Unrepeatable, plain_message,
+};
+use runtail_core::text::{self, short_id};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// Names that a sentence has.
+const NAMED: usize = 6;
+
+/// What is sent, and the states that should come of it.
+struct Copy {
+    create: Value,
+    state: Option<Value>,
+    expected: Vec<HistoryState>,
+    notes: Vec<Note>,
+}
+
+impl AgentServer {
+    /// Plans the copy of a thread of this server to another one. Sends no write request.
+    ///
+    /// # Errors
+    /// See [`PlanError`].
+    pub async fn plan_reproduction(
+        &self,
+        target: &AgentServer,
+        intent: &ReproduceIntent,
+    ) -> Result<ReproducePlan, PlanError> {
+        let loaded = self.load_thread(&intent.thread).await?;
+        if loaded.runs.iter().flatten().any(runtail_core::model::RunFacts::is_active) {
+            return Err(unfit("A run is active on this thread. Cancel it, or wait until it finishes."));
+        }
+        let graph_of = |graph: Option<&String>| graph.cloned();
+        let own = graph_of(loaded.thread.as_ref().and_then(|thread| thread.graph_id.as_ref()))
+            .or_else(|| graph_of(loaded.state.as_ref().and_then(|state| state.graph_id.as_ref())));
+        let own = match own {
+            Some(own) => Some(own),
+            None => match loaded.assistant() {
+                Some(assistant) => self.graph_of(assistant).await?,
+                None => None,
+            },
+        };
+        let Some(graph) = intent.graph.clone().or(own) else {
+            return Err(unfit(
+                "The thread doesn't say which graph it belongs to. --graph names the one on the target.",
+            ));
+        };
+        if !intent.state_only && !target.takes_supersteps().await? {
+            return Err(unfit(format!(
+                "The target {} doesn't create threads with supersteps, so the history can't be copied. --state copies the newest \
+                 state, without the history.",
+                target.base()
+            )));
+        }
+        let found = target.target_graph(&graph).await?;
+        let new_thread = uuid::Uuid::new_v4().to_string();
+        let mut metadata = json!({"graph_id": graph, "reproduced_from": intent.thread});
+        if let Some(assistant) = &found.assistant {
+            metadata["assistant_id"] = assistant.as_str().into();
+        }
+        let create = json!({"thread_id": new_thread, "if_exists": "raise", "metadata": metadata});
+        let prepares = target.info().await?.kind != ServerKind::JavaScript;
+        let copy = match intent.state_only {
+            true => self.copy_state(&intent.thread, create, &found, prepares).await?,
+            false => self.copy_history(&intent.thread, create, &found, prepares).await?,
+        };
+        let head = copy.expected.last().map(|state| state.id.clone()).unwrap_or_default();
+        let preview = target.reproduction_preview(self, intent, &new_thread, &graph, &copy)?;
+        Ok(ReproducePlan {
+            preview,
+            thread: intent.thread.clone(),
+            head,
+            new_thread,
+            graph,
+            create: copy.create,
+            state: copy.state,
+            expected: copy.expected,
+        })
+    }
+
+    async fn copy_history(
+        &self,
+        thread: &str,
+        mut create: Value,
+        target: &TargetGraph,
+        prepares: bool,
+    ) -> Result<Copy, PlanError> {
+        let branch = self.newest_branch(thread).await?;
+        let steps = Supersteps::of(&branch, &target.shape).map_err(why_not)?;
+        let unknown: BTreeSet<&str> = steps.nodes().filter(|node| !target.shape.may_have(node)).collect();
+        if !unknown.is_empty() {
+            let unknown: Vec<&str> = unknown.into_iter().collect();
+            return Err(unfit(format!(
+                "The graph of the target has no node {}, which the history has. --graph chooses another graph; --state copies \
+                 the newest state.",
+                names(&unknown)
+            )));
+        }
+        let (body, lost) = prepared(prepares, |prepare| steps.body(prepare));
+        create["supersteps"] = body;
+        let mut notes = vec![Note::fact(format!(
+            "Copies {} of the newest branch, oldest first. No run is started: no model and no tool is called. The target's graph \
+             applies its reducers and decides what is next.",
+            counted(steps.steps.len(), "checkpoint", "checkpoints")
+        ))];
+        if !steps.inferred.is_empty() {
+            let steps: Vec<String> = steps.inferred.iter().take(NAMED).map(i64::to_string).collect();
+            notes.push(Note::warning(format!(
+                "The history doesn't say what was written in step {}: that follows from the states before and after it.",
+                steps.join(", ")
+            )));
+        }
+        if steps.repeated > 0 {
+            let count = counted(steps.repeated, "checkpoint that repeats", "checkpoints that repeat");
+            notes.push(Note::fact(format!("Leaves out {count} the state before, so later steps have other numbers.")));
+        }
+        let expected: Vec<HistoryState> = steps.states.iter().map(|at| branch[*at].clone()).collect();
+        notes.extend(self.not_copied(branch.last(), lost));
+        Ok(Copy { create, state: None, expected, notes })
+    }
+
+    async fn copy_state(
+        &self,
+        thread: &str,
+        create: Value,
+        target: &TargetGraph,
+        prepares: bool,
+    ) -> Result<Copy, PlanError> {
+        let state = self.newest_state(thread).await?;
+        if state.is_bare {
+            return Err(unfit("The thread's values are not an object of keys, so they can't be written as a state."));
+        }
+        let as_node = self.writer_of(thread, &state, target).await?;
+        let (values, lost) = prepared(prepares, |prepare| {
+            let fields = state.values().iter().map(|(key, value)| (key.clone(), prepare(value)));
+            Value::Object(fields.collect())
+        });
+        let mut body = json!({ "values": values });
+        let next = match state.next.is_empty() {
+            true => "nothing is next".to_string(),
+            false => format!("next: {}", names(&state.next.iter().map(String::as_str).collect::<Vec<_>>())),
+        };
+        let mut notes = vec![Note::fact(format!(
+            "Copies the newest state ({next}), without the history. No run is started: no model and no tool is called."
+        ))];
+        match &as_node {
+            Some(node) => {
+                body["as_node"] = node.as_str().into();
+                notes.push(Note::fact(format!("Counts as a write of {}.", text::clean(node))));
+            }
+            None => notes.push(Note::warning(
+                "Which node wrote the state is unknown, so the target decides what is next, or refuses the state.",
+            )),
+        }
+        notes.push(Note::warning(
+            "Two requests: the thread, then its state. If the second fails, the thread stays empty.",
+        ));
+        notes.extend(self.not_copied(Some(&state), lost));
+        Ok(Copy { create, state: Some(body), expected: vec![state], notes })
+    }
+
+    /// Returns the node in whose name a state is written: the one that wrote it, if the nodes after it are those that are next.
+    async fn writer_of(
+        &self,
+        thread: &str,
+        state: &HistoryState,
+        target: &TargetGraph,
+    ) -> Result<Option<String>, PlanError> {
+        let before = match self.thread_history_raw(thread, 2, None, usize::MAX).await {
+            Ok(rows) => {
+                let rows = rows.iter().filter_map(|row| serde_json::from_str(row.get()).ok());
+                rows.filter_map(HistoryState::read).find(|older| older.id < state.id)
+            }
+            Err(error) if error.is_refusal() || error.may_lack_call() => None,
+            Err(error) => return Err(error.into()),
+        };
+        let writers = before.iter().flat_map(|before| &before.tasks).filter(|task| task.result.is_some());
+        let writers: Vec<String> = writers.map(|task| task.node.clone()).collect();
+        let fits = |node: &&String| target.shape.may_have(node) && target.shape.leads_to(node, &state.next);
+        if let Some(node) = writers.iter().find(fits) {
+            return Ok(Some(node.clone()));
+        }
+        if !target.shape.is_known() {
+            return Ok(writers.first().cloned());
+        }
+        Ok(target.shape.nodes().iter().find(fits).cloned())
+    }
+
+    /// Says what a copy doesn't have.
+    fn not_copied(&self, head: Option<&HistoryState>, lost_counts: bool) -> Vec<Note> {
+        let mut notes = vec![Note::fact(
+            "Not copied: the ids and times of checkpoints, runs, other branches, and the thread's metadata.",
+        )];
+        if lost_counts {
+            notes.push(Note::fact(
+                "Not copied: the token counts of messages, which the target doesn't take in a write.",
+            ));
+        }
+        let tasks = head.map(|head| head.tasks.as_slice()).unwrap_or_default();
+        let questions: usize = tasks.iter().filter(|task| task.result.is_none()).map(|task| task.questions).sum();
+        if questions > 0 {
+            let count = counted(questions, "open question", "open questions");
+            notes.push(Note::warning(format!(
+                "Not copied: {count}. Continue the new thread with an empty input to be asked again, with new ids."
+            )));
+        }
+        if tasks.iter().any(|task| task.has_error && task.result.is_none()) {
+            notes.push(Note::warning("Not copied: the error. Continue the new thread to run the failed nodes again."));
+        }
+        let done: Vec<&str> =
+            tasks.iter().filter(|task| task.result.is_some()).map(|task| task.node.as_str()).collect();
+        if !done.is_empty() {
+            notes.push(Note::warning(format!(
+                "Not copied: what {} wrote in the unfinished step. Continuing runs them again.",
+                names(&done)
+            )));
+        }
+        notes
+    }
+
+    /// Returns the preview. This is the target.
+    fn reproduction_preview(
+        &self,
+        source: &AgentServer,
+        intent: &ReproduceIntent,
+        new_thread: &str,
+        graph: &str,
+        copy: &Copy,
+    ) -> Result<Preview, ApiError> {
+        let mut notes = copy.notes.clone();
+        notes.insert(
+            0,
+            Note::fact(format!(
+                "From {} to {}, graph {}. Everything in the copied states is sent there.",
+                source.base(),
+                self.base(),
+                text::clean(graph)
+            )),
+        );
+        let what = if copy.state.is_some() { "the state of thread" } else { "thread" };
+        let id = new_thread.to_string();
+        Ok(Preview {
+            title: format!("Reproduce {what} {} as {}", short_id(&intent.thread), short_id(new_thread)),
+            profile: self.http.profile().to_string(),
+            target: Some(Target { kind: "thread", name: format!("thread {}", short_id(&id)), id }),
+            request: self.post_request(&["threads"], &copy.create)?,
+            then: copy
+                .state
+                .as_ref()
+                .map(|body| self.post_request(&["threads", new_thread, "state"], body))
+                .transpose()?,
+            changes: Vec::new(),
+            revision: NewRevision::NotAsked,
+            notes,
+            consent: Consent::Key,
+        })
+    }
+
+    fn post_request(&self, path: &[&str], body: &Value) -> Result<PlainRequest, ApiError> {
+        let url = self.url(&Method::POST, path)?;
+        Ok(self.http.shown(Service::Agent, Method::POST.to_string(), &url, Some(body)))
+    }
+}
+
+/// Builds a body from values that are adapted to the target, and returns whether token counts were left out.
+fn prepared(prepares: bool, build: impl FnOnce(&dyn Fn(&Value) -> Value) -> Value) -> (Value, bool) {
+    let lost = std::cell::Cell::new(false);
+    let prepare = |value: &Value| match prepares {
+        true => {
+            let mut own = false;
+            let value = plain_message(value, &mut own);
+            lost.set(lost.get() | own);
+            value
+        }
+        false => value.clone(),
+    };
+    let body = build(&prepare);
+    (body, lost.get())
+}
+
+fn counted(n: usize, one: &str, several: &str) -> String {
+    if n == 1 { format!("1 {one}") } else { format!("{} {several}", text::count(n as u64)) }
+}
+
+fn names(names: &[&str]) -> String {
+    let shown: Vec<String> = names.iter().take(NAMED).map(|name| text::clean(name).into_owned()).collect();
+    let more = if names.len() > NAMED { format!(" and {} more", names.len() - NAMED) } else { String::new() };
+    format!("{}{more}", shown.join(", "))
+}
+
+/// Says why a history can't be repeated.
+fn why_not(why: Unrepeatable) -> PlanError {
+    let at = |step: Option<i64>| step.map_or_else(|| "A step".to_string(), |step| format!("Step {step}"));
+    let instead = "--state copies the newest state, without the history.";
+    unfit(match why {
+        Unrepeatable::Empty => "The thread has no checkpoint yet: nothing ran on it.".to_string(),
+        Unrepeatable::NoBeginning => format!(
+            "The history doesn't reach back to the beginning: the server no longer has it, or only the last checkpoint was \
+             saved. {instead}"
+        ),
+        Unrepeatable::NotAnObject(node, step) => format!(
+            "{} can't be repeated: {} wrote something else than an object of keys, which supersteps don't take.",
+            at(step),
+            text::clean(&node)
+        ),
+        Unrepeatable::UnknownWriter(step) => {
+            format!("{} can't be repeated: the server doesn't say which node wrote it. {instead}", at(step))
+        }
+    })
+}
