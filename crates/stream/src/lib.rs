@@ -1,5 +1,6 @@
 //! Streams of server-sent events: from bytes to the event log and its projections.
 
+pub mod comparison;
 mod json;
 mod log;
 pub mod projection;
