@@ -9,6 +9,7 @@ pub(crate) mod auth;
 pub(crate) mod cancel;
 pub(crate) mod change;
 pub(crate) mod collections;
+pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod dashboard;

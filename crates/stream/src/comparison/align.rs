@@ -2,8 +2,11 @@
 
 use super::output::{comparable, what_differs};
 use super::side::{Side, Step, StepKind, StepState};
+use crate::projection::difference::Difference;
+use crate::projection::index::JsonIndex;
 use serde_json::{Map, Value, json};
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 /// Maximum number of cells of the table that aligns the steps that differ. Beyond that, they are aligned by position.
 const MAX_CELLS: usize = 16_000_000;
@@ -163,6 +166,14 @@ impl Comparison {
         }
     }
 
+    /// Returns how the final states differ, if both are known.
+    pub fn state_difference(&self) -> Option<Difference> {
+        let index = |side: &Side| {
+            Some(Arc::new(JsonIndex::new(Arc::<str>::from(comparable(side.state.as_ref()?).to_string()))))
+        };
+        Some(Difference::of(index(&self.a)?, index(&self.b)?))
+    }
+
     /// Returns a row as JSON.
     pub fn row_json(&self, row: &Row) -> Value {
         let (a, b) = self.steps(row);
@@ -255,7 +266,11 @@ impl Entry<'_> {
 
     fn order(&self, other: &Entry<'_>) -> Ordering {
         let of = |entry: &Entry<'_>| (entry.step.step, entry.step.fingerprint.clone());
-        self.step.step.cmp(&other.step.step).then_with(|| self.key.cmp(&other.key)).then_with(|| of(self).cmp(&of(other)))
+        self.step
+            .step
+            .cmp(&other.step.step)
+            .then_with(|| self.key.cmp(&other.key))
+            .then_with(|| of(self).cmp(&of(other)))
     }
 }
 
@@ -339,8 +354,7 @@ fn by_weight(a: &[Entry<'_>], b: &[Entry<'_>]) -> Vec<(Option<usize>, Option<usi
     let (mut i, mut j) = (0, 0);
     let mut pairs = Vec::with_capacity(a.len().max(b.len()));
     while i < a.len() && j < b.len() {
-        let (here, without_a, without_b) =
-            (best[i * width + j], best[(i + 1) * width + j], best[i * width + j + 1]);
+        let (here, without_a, without_b) = (best[i * width + j], best[(i + 1) * width + j], best[i * width + j + 1]);
         let weight = a[i].weight(&b[j]);
         if weight > 0 && best[(i + 1) * width + j + 1] + weight == here {
             pairs.push((Some(i), Some(j)));

@@ -57,8 +57,7 @@ impl History {
         let Some(id) = facts.checkpoint_id.clone() else { return };
         let listed = row.parent_checkpoint_id.and_then(|raw| serde_json::from_str(raw.get()).ok());
         facts.parent_id = facts.parent_id.take().or(listed);
-        let tasks: Vec<&RawValue> =
-            row.tasks.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+        let tasks: Vec<&RawValue> = row.tasks.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
         // Only objects are among the facts, too.
         let tasks = tasks.into_iter().filter(|raw| raw.get().starts_with('{'));
         let results = tasks.map(|raw| {
@@ -68,8 +67,7 @@ impl History {
         });
         let results = results.collect();
         let is_newest = self.newest.is_none();
-        let is_newest_of_run =
-            self.newest_of_run.is_none() && run.is_some() && facts.run_id.as_deref() == run;
+        let is_newest_of_run = self.newest_of_run.is_none() && run.is_some() && facts.run_id.as_deref() == run;
         let is_edit = facts.source == "update";
         if is_edit && let Some(parent) = &facts.parent_id {
             self.before_edits.insert(parent.clone());
@@ -152,7 +150,9 @@ impl History {
             side.steps.extend(steps(entry, next, began, (n == last).then_some(at_end)));
         }
         // Steps of a single run are counted from its input, so that runs of any thread can be aligned.
-        if run.is_some() && let Some(first) = side.steps.first().and_then(|step| step.step) {
+        if run.is_some()
+            && let Some(first) = side.steps.first().and_then(|step| step.step)
+        {
             let base = if side.steps[0].kind == StepKind::Input { first } else { first - 1 };
             for step in &mut side.steps {
                 step.step = step.step.map(|step| step.saturating_sub(base));

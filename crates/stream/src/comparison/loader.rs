@@ -48,11 +48,8 @@ pub async fn load_side(server: &AgentServer, request: &SideRequest) -> Result<Si
         runs.extend(read_run(&row.to_string()));
         record = runs.iter().position(|run| run.run_id == *id);
     }
-    let source = SideSource::Thread {
-        server: server.base().to_string(),
-        thread_id: thread.clone(),
-        run_id: run.clone(),
-    };
+    let source =
+        SideSource::Thread { server: server.base().to_string(), thread_id: thread.clone(), run_id: run.clone() };
     let number = record.filter(|_| is_all).map(|at| runs.len() - at);
     let mut side = Side::new(String::new(), source);
     side.profile.clone_from(profile);

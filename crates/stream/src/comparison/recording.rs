@@ -25,7 +25,7 @@ const MAX_DEPTH: usize = 64;
 ///
 /// # Errors
 /// The file can't be read, or contains no records.
-pub fn read_recording(path: &Path) -> io::Result<Side> {
+pub(super) fn read_recording(path: &Path) -> io::Result<Side> {
     let mut reader = Reader::open(path)?;
     let name = clean(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()).into_owned();
     let mut recorded = Recorded::default();
@@ -251,8 +251,7 @@ impl Recorded {
             }
         }
         let before = side.steps.len();
-        let mut stack: Vec<(u64, Vec<String>)> =
-            attempt.children.iter().rev().map(|key| (*key, Vec::new())).collect();
+        let mut stack: Vec<(u64, Vec<String>)> = attempt.children.iter().rev().map(|key| (*key, Vec::new())).collect();
         while let Some((key, path)) = stack.pop() {
             let Some(bar) = self.projections.timeline.bar(key).cloned() else { continue };
             if bar.kind != BarKind::Node {
@@ -396,4 +395,3 @@ fn final_state(event: &Event) -> Option<Value> {
     }
     Some(state)
 }
-

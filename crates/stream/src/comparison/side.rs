@@ -12,8 +12,6 @@ const MAX_OUTPUT: usize = 256 << 10;
 pub(super) const MAX_STATE: usize = 8 << 20;
 /// Maximum size of all outputs of a side, in bytes of JSON.
 const MAX_OUTPUTS: usize = 64 << 20;
-/// Maximum size of a saved comparison, in bytes.
-pub const MAX_FILE: u64 = 512 << 20;
 /// Maximum bytes of a kept name or error.
 const MAX_TEXT: usize = 2_000;
 
@@ -127,7 +125,8 @@ fn say(value: &Value, depth: usize, lines: &mut Vec<String>) {
         if !text.trim().is_empty() {
             lines.push(text);
         }
-        lines.extend(message.calls().map(|call| format!("→ {} {}", call["name"].as_str().unwrap_or("?"), call["args"])));
+        lines
+            .extend(message.calls().map(|call| format!("→ {} {}", call["name"].as_str().unwrap_or("?"), call["args"])));
         return;
     }
     match value {
@@ -136,7 +135,8 @@ fn say(value: &Value, depth: usize, lines: &mut Vec<String>) {
         }
         Value::Object(fields) if depth < DEEPEST => {
             for (name, field) in fields {
-                let holds_messages = field.as_array().is_some_and(|items| items.iter().any(|i| Message::of(i).is_some()));
+                let holds_messages =
+                    field.as_array().is_some_and(|items| items.iter().any(|i| Message::of(i).is_some()));
                 match holds_messages || Message::of(field).is_some() {
                     true => say(field, depth + 1, lines),
                     false => lines.push(format!("{name}: {}", plain(field))),

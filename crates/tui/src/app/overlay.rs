@@ -68,4 +68,5 @@ overlays! {
     Browse(resources::browse::Browse);
     SignIn(resources::sign_in::SignIn);
     Inbox(inbox::InboxPage);
+    Compare(compare::ComparePage);
 }

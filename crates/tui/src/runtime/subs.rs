@@ -166,6 +166,9 @@ impl Runner {
                 }
                 (SubscriptionId::Doctor(_), SubscriptionKind::Profiles(all)) => doctor(services, &all, &out).await,
                 (SubscriptionId::Job(_), SubscriptionKind::Job(task)) => work(task, &out).await,
+                (SubscriptionId::Side(..), SubscriptionKind::Side(side)) => {
+                    super::compare::load(services, &side, &out).await
+                }
                 (SubscriptionId::History(_), SubscriptionKind::History(thread, request)) => {
                     super::checkpoints::load(services, &thread, request, &out).await
                 }
@@ -175,6 +178,7 @@ impl Runner {
                     | SubscriptionId::Wait(_)
                     | SubscriptionId::Doctor(_)
                     | SubscriptionId::Job(_)
+                    | SubscriptionId::Side(..)
                     | SubscriptionId::History(_),
                     _,
                 ) => {}

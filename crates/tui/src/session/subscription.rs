@@ -1,6 +1,7 @@
 //! Subscriptions: the background tasks that the state needs, and their events.
 
 use super::checkpoints::{CheckpointPage, CheckpointState, HistoryRequest};
+use super::compare::{SideLoaded, SideRef};
 use super::refs::{RevisionRef, ServerRef, StreamTarget, ThreadRef};
 use crate::widgets::jobs::{JobProgress, JobSpec};
 use jiff::{SignedDuration, Timestamp};
@@ -75,6 +76,8 @@ pub enum SubscriptionEvent {
         began: Timestamp,
         result: Result<ServerInbox, ApiError>,
     },
+    /// A side of a comparison.
+    Side(SideLoaded),
     /// A page of a thread's history.
     Checkpoints(Result<CheckpointPage, ApiError>),
     /// The state at a checkpoint; `None` if the server doesn't have that checkpoint.
@@ -137,6 +140,8 @@ pub enum SubscriptionId {
     Job(u64),
     /// The inboxes of a profile's agent servers.
     Inbox(Arc<str>),
+    /// A side of a comparison, by the number of the page in this session; 0 is A.
+    Side(u64, usize),
     /// A request for a thread's history or for the state at a checkpoint, by its number in this session.
     History(u64),
 }
@@ -185,6 +190,8 @@ pub enum SubscriptionKind {
     Profiles(Vec<Arc<str>>),
     /// A background job.
     Job(JobSpec),
+    /// A side of a comparison.
+    Side(SideRef),
     /// A part of a thread's history.
     History(ThreadRef, HistoryRequest),
 }

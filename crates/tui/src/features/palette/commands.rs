@@ -2,6 +2,7 @@
 
 use crate::input::keymap::{Binding, binding};
 use crate::session::catalog::AfterTest;
+use crate::session::compare::parse_sides;
 use crate::session::destination::{ArgumentKind, Destination, Pane};
 use crate::session::msg::Described;
 use crate::session::request::{Pref, ProfileRequest, StreamCommand};
@@ -207,6 +208,19 @@ pub const COMMANDS: &[Command] = &[
             Some((_, server, Some(thread))) => Route::Record(Described::Thread(server, thread.into())).into(),
             Some((.., None)) => Requests::error("A stateless run has no thread, so there is no state to show."),
             None => Requests::error("No stream is shown."),
+        },
+    ),
+    command(
+        "compare",
+        ArgumentKind::Text("A B"),
+        "Compare threads, runs or recordings: T, T/R, PROFILE/DEPLOYMENT:T[/R] or FILE; one is compared with the marked or shown one",
+        |cx, text| {
+            let shown = cx.lookup.shown_thread().filter(|view| !view.is_recording).map(|view| view.server.clone());
+            let open = shown.or_else(|| cx.lookup.open_server());
+            match parse_sides(text, open.as_ref(), &cx.lookup.servers()) {
+                Ok(sides) => Route::Compare(sides).into(),
+                Err(why) => Requests::error(why),
+            }
         },
     ),
     command(
