@@ -9,6 +9,7 @@ mod budgets;
 mod canaries;
 mod changes;
 mod commands;
+mod compare;
 mod doctor;
 mod documents;
 mod ended;

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// Maximum number of cells of the table that aligns the steps that differ. Beyond that, they are aligned by position.
-const MAX_CELLS: usize = 16_000_000;
+const MAX_CELLS: usize = 4_000_000;
 
 /// How the two steps of a row relate.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -305,7 +305,7 @@ fn align(a: &Side, b: &Side, with_subgraphs: bool) -> Vec<Row> {
     let (of_a, of_b) = (entries(a, with_subgraphs), entries(b, with_subgraphs));
     let is_running = [a.is_running, b.is_running];
     let same_source = std::mem::discriminant(&a.source) == std::mem::discriminant(&b.source);
-    pairs(&of_a, &of_b)
+    removed_first(pairs(&of_a, &of_b))
         .into_iter()
         .map(|(x, y)| {
             let (x, y) = (x.and_then(|x| of_a.get(x)), y.and_then(|y| of_b.get(y)));
@@ -319,6 +319,14 @@ fn align(a: &Side, b: &Side, with_subgraphs: bool) -> Vec<Row> {
             Row { a: x.map(|x| x.at), b: y.map(|y| y.at), verdict }
         })
         .collect()
+}
+
+/// Puts the steps of A before those of B where neither has a counterpart.
+fn removed_first(mut pairs: Vec<(Option<usize>, Option<usize>)>) -> Vec<(Option<usize>, Option<usize>)> {
+    for group in pairs.chunk_by_mut(|x, y| (x.0.is_none() || x.1.is_none()) && (y.0.is_none() || y.1.is_none())) {
+        group.sort_by_key(|(a, _)| a.is_none());
+    }
+    pairs
 }
 
 /// Returns the aligned pairs of indices, in order. Equal beginnings and ends are aligned first, because most runs differ in a

@@ -160,8 +160,6 @@ impl History {
         }
         let values = chain.last().and_then(|(_, entry)| entry.values.as_deref());
         side.state = values.and_then(|values| serde_json::from_str(values).ok());
-        let record = record.filter(|record| run.is_some() || record.is_active());
-        side.is_running = record.is_some_and(RunFacts::is_active);
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::history::History;
 use super::side::{Side, SideSource};
-use runtail_api::{AgentServer, ApiError, Kind};
+use crate::is_endpoint_missing;
+use runtail_api::{AgentServer, ApiError, Kind, ServerKind};
 use runtail_core::model::RunFacts;
 use runtail_core::text::{clean, short_id};
 use std::time::Duration;
@@ -42,10 +43,14 @@ pub async fn load_side(server: &AgentServer, request: &SideRequest) -> Result<Si
     };
     let mut record = run.as_ref().and_then(|id| runs.iter().position(|run| run.run_id == *id));
     let mut runs: Vec<RunFacts> = runs;
+    let mut unknown = None;
     // The list may be too long, or not offered.
     if let Some(id) = run.as_ref().filter(|_| record.is_none()) {
-        let row = server.run_row(thread, id).await?;
-        runs.extend(read_run(&row.to_string()));
+        match server.run_row(thread, id).await {
+            Ok(row) => runs.extend(read_run(&row.to_string())),
+            Err(error) if error.may_lack_call() => unknown = Some(error),
+            Err(error) => return Err(error),
+        }
         record = runs.iter().position(|run| run.run_id == *id);
     }
     let source =
@@ -53,12 +58,28 @@ pub async fn load_side(server: &AgentServer, request: &SideRequest) -> Result<Si
     let number = record.filter(|_| is_all).map(|at| runs.len() - at);
     let mut side = Side::new(String::new(), source);
     side.profile.clone_from(profile);
-    let history = load_history(server, thread, run.as_deref()).await?;
+    let history = match load_history(server, thread, run.as_deref()).await {
+        Ok(history) => history,
+        Err(error) if error.may_lack_call() => return Err(without_history(server, thread, error).await),
+        Err(error) => return Err(error),
+    };
+    // Some servers answer with an empty history for a thread that doesn't exist.
+    if history.len() == 0
+        && let Err(error) = server.thread_row(thread).await
+        && error.kind == Kind::NotFound
+    {
+        return Err(error);
+    }
     let record = record.and_then(|at| runs.get(at));
     history.fill(&mut side, run.as_deref().map(|id| (id, record)), runs.first());
+    // Neither the list of runs nor the history knows the run.
+    if let Some(error) = unknown.filter(|_| side.steps.is_empty()) {
+        return Err(error);
+    }
     let of = if run.is_some() { record } else { runs.first() };
     if let Some(of) = of {
         side.status.clone_from(&of.status);
+        side.is_running = of.is_active();
         side.retries = of.attempt.unwrap_or(1).saturating_sub(1);
         side.assistant_id = side.assistant_id.take().or(Some(of.assistant_id.clone()).filter(|id| !id.is_empty()));
     }
@@ -79,6 +100,23 @@ pub async fn load_side(server: &AgentServer, request: &SideRequest) -> Result<Si
     }
     side.limit();
     Ok(side)
+}
+
+/// Returns why there is no history: the thread doesn't exist, or the server offers none.
+async fn without_history(server: &AgentServer, thread: &str, error: ApiError) -> ApiError {
+    match server.thread_row(thread).await {
+        Err(missing)
+            if missing.kind == Kind::NotFound
+                && !is_endpoint_missing(server, &mut None::<ServerKind>, &missing).await.unwrap_or(true) =>
+        {
+            missing
+        }
+        _ => {
+            let hint =
+                "this server offers no history: record both runs with `--record FILE`, and compare the recordings";
+            ApiError { hint: Some(hint.into()), ..error }
+        }
+    }
 }
 
 fn read_run(json: &str) -> Option<RunFacts> {

@@ -58,6 +58,8 @@ pub(super) fn wide(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         if let Some((_, error)) = page.missing(which) {
             let (tone, words) = error.map_or((Tone::Dim, "loading…"), |error| (Tone::Bad, error));
             canvas.words(Area { y: area.y.saturating_sub(1), ..area }, tone, words);
+        } else if page.side(which).is_some_and(|side| side.steps.is_empty()) {
+            canvas.words(Area { y: area.y.saturating_sub(1), ..area }, Tone::Dim, "No steps yet.");
         }
     }
     canvas.line(layout.middle.x, layout.middle.y - 1, MIDDLE, &Line::of(Tone::Dim, "      A → B  Δ TIME"));
