@@ -1,8 +1,8 @@
 //! The grammar of the command line.
 
 use crate::commands::{
-    answer, assistants, auth, bisect, completions, config, deployments, doctor, fork, inbox, integrations, join,
-    listeners, logs, redact, replay, reproduce, rerun, revisions, run, runs, sim, state, tail, threads, verify,
+    answer, assistants, auth, bisect, compare, completions, config, deployments, doctor, fork, inbox, integrations,
+    join, listeners, logs, redact, replay, reproduce, rerun, revisions, run, runs, sim, state, tail, threads, verify,
 };
 use clap::error::ErrorKind;
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
@@ -225,6 +225,8 @@ pub enum Command {
     Tail(tail::Options),
     /// Print a recording, without network
     Replay(replay::Options),
+    /// Compare two runs, threads or recordings step by step
+    Compare(compare::Options),
     /// Check that a recording is complete and was not changed
     Verify(verify::Options),
     /// Write a copy of a recording without secrets, and without what --path and --pattern match
@@ -258,6 +260,7 @@ impl Command {
             Answer(options) => options.waits(),
             Fork(options) => options.waits(),
             Rerun(options) => options.waits(),
+            Compare(options) => options.waits(),
             Deployments(command) => command.waits(),
             Revisions(command) => command.waits(),
             _ => false,

@@ -2,9 +2,9 @@
 
 use crate::args::{Args, Command};
 use crate::commands::{
-    answer, assistants, auth, bisect, completions, config, dashboard, deployments, doctor, fork, inbox, integrations,
-    join, listeners, logs, man, redact, replay, reproduce, rerun, revisions, run, runs, sim, state, tail, threads,
-    verify,
+    answer, assistants, auth, bisect, compare, completions, config, dashboard, deployments, doctor, fork, inbox,
+    integrations, join, listeners, logs, man, redact, replay, reproduce, rerun, revisions, run, runs, sim, state, tail,
+    threads, verify,
 };
 use crate::exit::{Exit, Failure};
 use crate::log;
@@ -81,6 +81,7 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
         Some(Command::Tail(options)) => tail::run(&globals, options).await,
         Some(Command::Sim(options)) => sim::run(options).await,
         Some(Command::Replay(options)) => replay::run(&globals, options).await,
+        Some(Command::Compare(options)) => compare::run(&globals, options).await,
         Some(Command::Verify(options)) => verify::run(&options).await,
         Some(Command::Redact(options)) => redact::run(&globals, &options).await,
         Some(Command::Doctor(options)) => doctor::run(&globals, options).await,

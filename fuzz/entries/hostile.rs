@@ -16,6 +16,7 @@ use runtail_core::model::{
     Preview, Question, Target, ThreadStatus,
 };
 use runtail_stream::bisect::{HistoryError, RecordingBisect};
+use runtail_stream::comparison::{Opened, read_pair};
 use runtail_stream::{Data, Decoder, Event, Frame, Framer, Item, Record, Seq};
 use runtail_tui::app::subscriptions;
 use runtail_tui::input::key::{Code, Key};
@@ -200,6 +201,23 @@ fn history(sub: &Subscription, text: &str, well: bool) -> Option<SubscriptionEve
     })
 }
 
+/// A side of a comparison whose every text is hostile, as a saved comparison has it.
+fn side(text: &str, seq: u64) -> Arc<Opened> {
+    let step = |node: &str, wrote: u64| {
+        json!({"node": node, "namespace": [text], "step": seq, "took_ms": seq, "calls": [text], "results": [text],
+            "error": if wrote.is_multiple_of(2) { Value::Null } else { json!(text) }, "state": "failed", "asked": true,
+            "fingerprint": format!("{wrote}"), "output": {"messages": [{"type": "ai", "content": text,
+            "tool_calls": [{"name": text, "args": text}]}], (text): wrote}})
+    };
+    let side = |wrote: u64| {
+        json!({"name": text, "source": {"kind": "thread", "server": text, "thread_id": text, "run_id": null},
+            "profile": text, "graph_id": text, "status": text, "notes": [text], "state": {(text): wrote},
+            "steps": [step(text, wrote), step("same", 1), step(&format!("{text}{wrote}"), wrote)]})
+    };
+    let saved = json!({"kind": "comparison", "version": 1, "a": side(seq), "b": side(seq + 1)});
+    Arc::new(Opened::Pair(Box::new(read_pair(&saved.to_string()).expect("a saved comparison"))))
+}
+
 /// The hostile response to a subscription.
 pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestamp) -> Option<SubscriptionEvent> {
     let next = NextPoll::At(at + SignedDuration::from_secs(4));
@@ -276,6 +294,7 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
             let check = Check::bad(Fault::Access, "access", text).seen(text).likely(text).to_do(text);
             SubscriptionEvent::Checked(Some(Box::new(check)))
         }
+        SubscriptionId::Side(..) => SubscriptionEvent::Side(if well { Ok(side(text, seq)) } else { Err(text.into()) }),
         SubscriptionId::History(_) => history(sub, text, well)?,
         SubscriptionId::Bisect(_) => {
             let SubscriptionKind::Bisect(_, _, query) = &sub.what else { return None };

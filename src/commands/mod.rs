@@ -10,6 +10,7 @@ pub(crate) mod bisect;
 pub(crate) mod cancel;
 pub(crate) mod change;
 pub(crate) mod collections;
+pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod dashboard;

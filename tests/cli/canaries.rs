@@ -44,6 +44,7 @@ const AGENT_READS: &[&str] = &[
     "-d bot threads state ID",
     "-d bot threads history ID",
     "-d bot bisect ID a 1",
+    "-d bot compare ID ID",
     "-d bot assistants list",
     "-d bot assistants graph ID",
     "-d bot runs list ID",

@@ -10,6 +10,7 @@ mod budgets;
 mod canaries;
 mod changes;
 mod commands;
+mod compare;
 mod doctor;
 mod documents;
 mod ended;

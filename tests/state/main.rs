@@ -4,6 +4,7 @@ mod app;
 mod bisect;
 mod captures;
 mod changes;
+mod compare;
 mod config;
 mod config_edit;
 mod cursor_sync;

@@ -1,6 +1,7 @@
 //! Streams of server-sent events: from bytes to the event log and its projections.
 
 pub mod bisect;
+pub mod comparison;
 mod json;
 mod log;
 pub mod projection;

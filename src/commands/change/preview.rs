@@ -18,6 +18,19 @@ pub(crate) fn print(preview: &Preview, output: &Output) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Prints several previews as data, for `--dry-run`.
+pub(crate) fn print_all(previews: &[&Preview], output: &Output) -> Result<(), Failure> {
+    let all = || previews.iter().map(|preview| object(preview));
+    let printed = match output.format() {
+        Format::Table => previews.iter().map(|preview| format!("{}\n\n", text::clean_lines(&whole(preview)))).collect(),
+        Format::Json => format!("{:#}\n", all().collect::<Value>()),
+        Format::Jsonl => all().map(|object| format!("{object}\n")).collect::<String>(),
+    };
+    output::print(&printed, output.format() != Format::Table)?;
+    complain("dry run: nothing was sent");
+    Ok(())
+}
+
 /// Prints on stderr what will be sent.
 pub(crate) fn tell(preview: &Preview) {
     let mut lines = vec![title(preview)];

@@ -7,6 +7,7 @@ mod by_rules;
 mod edit;
 mod fork;
 mod loaded;
+mod new_thread;
 mod plan;
 mod repair;
 mod start;
@@ -68,6 +69,13 @@ pub enum ThreadIntent {
     EditState { thread: String, edit: StateEdit },
     /// Runs the input of a run again.
     Rerun { thread: String, run: String },
+    /// Starts a run with an input on a new thread.
+    RunOnNew {
+        /// The id of the new thread.
+        thread: String,
+        assistant: String,
+        input: Value,
+    },
     /// Makes a thread idle that is busy although none of its runs is active (acting reference §2).
     Release { thread: String },
     /// Ends a thread that waits, so that nothing more runs (acting reference §1.8).
@@ -111,6 +119,7 @@ impl ThreadIntent {
             | ThreadIntent::Fork { thread, .. }
             | ThreadIntent::EditState { thread, .. }
             | ThreadIntent::Rerun { thread, .. }
+            | ThreadIntent::RunOnNew { thread, .. }
             | ThreadIntent::Release { thread }
             | ThreadIntent::End { thread }
             | ThreadIntent::RestoreAssistant { thread }
@@ -134,7 +143,7 @@ impl ThreadPlan {
     /// Returns the run that it starts, if it starts one.
     pub fn run_start(&self) -> Option<&RunStart> {
         match &self.step {
-            Step::Start(start) | Step::WriteAndStart(_, start) => Some(start),
+            Step::Start(start) | Step::WriteAndStart(_, start) | Step::CreateAndStart(start) => Some(start),
             Step::Cancel { .. } | Step::Delete { .. } | Step::Write(_) => None,
         }
     }
@@ -184,6 +193,8 @@ enum Step {
     Write(Box<StateWrite>),
     /// Edits the state, then starts a run from the new checkpoint.
     WriteAndStart(Box<StateWrite>, Box<RunStart>),
+    /// Creates the thread, then starts a run on it.
+    CreateAndStart(Box<RunStart>),
 }
 
 /// What carrying out a plan led to.
@@ -218,6 +229,7 @@ impl AgentServer {
                 Ok(Acted::Cancelling(targets))
             }
             Step::Start(start) => self.start_on_thread(start).await.map(Acted::Started),
+            Step::CreateAndStart(start) => self.create_and_start(start).await.map(Acted::Started),
             Step::Delete { thread } => self.delete_quiet_thread(thread).await.map(|()| Acted::Deleted),
             Step::Write(write) => self.write_state(write).await.map(Acted::Written),
             Step::WriteAndStart(write, start) => {

@@ -35,6 +35,7 @@ impl AgentServer {
             }
             ThreadIntent::EditState { thread, edit } => self.plan_edit(thread, edit).await,
             ThreadIntent::Rerun { thread, run } => self.plan_rerun_of(thread, run).await,
+            ThreadIntent::RunOnNew { thread, assistant, input } => self.plan_on_new(thread, assistant, input),
             ThreadIntent::Release { thread } => self.plan_release(thread).await,
             ThreadIntent::End { thread } => self.plan_end(thread).await,
             ThreadIntent::RestoreAssistant { thread } => self.plan_restore(thread).await,

@@ -36,6 +36,9 @@ impl Preview {
     pub fn curl(&self) -> String {
         let first = self.request.curl();
         let Some(then) = &self.then else { return first };
+        if !then.curl().contains(FROM_FIRST) {
+            return format!("{first}\n# Then:\n{}", then.curl());
+        }
         let then = then.curl().replace('\n', "\n# ");
         format!("{first}\n# Then, with the checkpoint_id of its answer instead of {FROM_FIRST}:\n# {then}")
     }

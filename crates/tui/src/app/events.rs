@@ -96,6 +96,14 @@ impl App {
                     Requests::none()
                 }
             }
+            (SubscriptionId::Side(number, which), SubscriptionEvent::Side(loaded)) => {
+                for overlay in &mut self.overlays {
+                    if let Overlay::Compare(page) = overlay {
+                        page.on_side(number, which, loaded.clone());
+                    }
+                }
+                Requests::none()
+            }
             (SubscriptionId::Job(number), SubscriptionEvent::Worked(part)) => self.on_job(number, &part),
             (SubscriptionId::History(number), event) => self.stream.on_history(number, event),
             (SubscriptionId::Bisect(number), SubscriptionEvent::Bisected(result)) => {
@@ -191,6 +199,14 @@ impl App {
                 Requests::none()
             }
             Some(SubscriptionId::Doctor(number)) => self.on_check(number, None),
+            Some(SubscriptionId::Side(number, which)) => {
+                for overlay in &mut self.overlays {
+                    if let Overlay::Compare(page) = overlay {
+                        page.on_side(number, which, Err(format!("loading failed: {text}")));
+                    }
+                }
+                Requests::none()
+            }
             Some(SubscriptionId::Job(number)) => self.on_job(number, &JobProgress::Failed),
             Some(SubscriptionId::History(number)) => {
                 self.stream.on_history_panic(number, text);

@@ -3,6 +3,7 @@
 use super::{App, Overlay, Pane};
 use crate::features::changes::confirm::{Confirm, Proposal};
 use crate::features::changes::journal::{Entry, JournalView};
+use crate::features::compare::ComparePage;
 use crate::features::diagnostics::doctor::Doctor;
 use crate::features::diagnostics::explain::{Comparison, Explained};
 use crate::features::help::Keys;
@@ -17,6 +18,7 @@ use crate::features::stream::modes_dialog::ModesDialog;
 use crate::features::thread::actions::answer_by_status;
 use crate::features::thread::answer::AnswerCard;
 use crate::features::thread::why::WhyPage;
+use crate::session::compare::SideRef;
 use crate::session::msg::{Described, Effect, LogRef, ServerRef, StreamTarget, ThreadRef};
 use crate::session::run::Origin;
 use crate::session::subject::Subject;
@@ -124,10 +126,42 @@ impl App {
                     self.push(Palette::with(&text));
                 }
             }
+            Route::Compare(sides) => self.open_comparison(sides),
             Route::Recording(file) => self.open_recording(file),
             Route::Logs(kind, of) => self.open_logs(kind, of),
         }
         Vec::new()
+    }
+
+    /// Opens a comparison. If only one side is given, the marked row or the shown thread is the other.
+    fn open_comparison(&mut self, mut sides: Vec<SideRef>) {
+        if sides.len() > 2 {
+            return self.notify(true, "Two sides can be compared, not more.");
+        }
+        let shown = || match &self.viewer()?.target {
+            StreamTarget::Recording { file } => Some(SideRef::File(file.clone())),
+            StreamTarget::Join { thread, run } => {
+                let thread = ThreadRef { server: self.viewer()?.server.clone(), id: thread.clone() };
+                Some(SideRef::Thread(thread, Some(run.clone())))
+            }
+            StreamTarget::Start { .. } | StreamTarget::Tail { .. } => {
+                let view = self.shown_thread()?;
+                let thread = ThreadRef { server: view.server.clone(), id: view.thread_id?.to_string() };
+                Some(SideRef::Thread(thread, None))
+            }
+        };
+        let marked = self.agent.marked.last().cloned();
+        if let Some(other) = marked.or_else(shown).filter(|other| sides.len() == 1 && sides.first() != Some(other)) {
+            sides.insert(0, other);
+        }
+        // A saved comparison has both sides.
+        if sides.is_empty() || matches!(sides.as_slice(), [SideRef::Thread(..)]) {
+            let key = self.session.key("server.mark");
+            return self
+                .notify(true, format!("Compare with what? Mark a thread or a run with {key}, or name two sides."));
+        }
+        let page = ComparePage::new(self.session.next_stream.take(), sides);
+        self.push(page);
     }
 
     fn push(&mut self, overlay: impl Into<Overlay>) {

@@ -69,4 +69,5 @@ overlays! {
     Browse(resources::browse::Browse);
     SignIn(resources::sign_in::SignIn);
     Inbox(inbox::InboxPage);
+    Compare(compare::ComparePage);
 }

@@ -53,6 +53,8 @@ pub enum Context {
     FirstRun,
     /// The threads that wait for a person, and what failed.
     Inbox,
+    /// Two runs, threads or recordings side by side.
+    Compare,
 }
 
 impl Context {
@@ -85,6 +87,7 @@ impl Context {
             Context::Save => "Confirming a configuration change",
             Context::FirstRun => "First run",
             Context::Inbox => "Inbox",
+            Context::Compare => "Comparing runs",
         }
     }
 }

@@ -15,6 +15,7 @@ const CONTEXTS: [Context; 24] = {
         Server,
         Stream,
         Inbox,
+        Compare,
         Logs,
         Why,
         Answer,

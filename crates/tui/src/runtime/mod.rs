@@ -5,6 +5,7 @@ mod browse;
 mod buffered_backend;
 mod changes;
 mod checkpoints;
+mod compare;
 mod dashboard;
 mod effects;
 mod export;

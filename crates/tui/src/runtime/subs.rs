@@ -169,6 +169,9 @@ impl Runner {
                 (SubscriptionId::Bisect(_), SubscriptionKind::Bisect(thread, tip, query)) => {
                     super::checkpoints::bisect(services, &thread, tip.as_deref(), &query, &out).await
                 }
+                (SubscriptionId::Side(..), SubscriptionKind::Side(side)) => {
+                    super::compare::load(services, &side, &out).await
+                }
                 (SubscriptionId::History(_), SubscriptionKind::History(thread, request)) => {
                     super::checkpoints::load(services, &thread, request, &out).await
                 }
@@ -179,6 +182,7 @@ impl Runner {
                     | SubscriptionId::Doctor(_)
                     | SubscriptionId::Job(_)
                     | SubscriptionId::Bisect(_)
+                    | SubscriptionId::Side(..)
                     | SubscriptionId::History(_),
                     _,
                 ) => {}

@@ -3,6 +3,7 @@
 
 pub mod catalog;
 pub mod checkpoints;
+pub mod compare;
 pub mod component;
 pub mod destination;
 pub mod effect;

@@ -1,6 +1,7 @@
 //! The requests of features to the application.
 
 use super::catalog::AfterTest;
+use super::compare::SideRef;
 use super::destination::Destination;
 use super::msg::{Described, Effect, LogRef, RevisionRef, ServerRef, StreamTarget, ThreadRef};
 use super::run::Origin;
@@ -209,6 +210,8 @@ pub enum Route {
     ComposeOn(ServerRef, Origin),
     /// The command line, with a text.
     Palette(String),
+    /// A comparison of these sides. With one side, the marked row or the shown thread is the other.
+    Compare(Vec<SideRef>),
     /// A recording.
     Recording(PathBuf),
     /// The composer of a new run on the open server.

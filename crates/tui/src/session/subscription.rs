@@ -1,6 +1,7 @@
 //! Subscriptions: the background tasks that the state needs, and their events.
 
 use super::checkpoints::{CheckpointDetails, CheckpointPage, CheckpointState, HistoryRequest};
+use super::compare::{SideLoaded, SideRef};
 use super::refs::{RevisionRef, ServerRef, StreamTarget, ThreadRef};
 use crate::widgets::jobs::{JobProgress, JobSpec};
 use jiff::{SignedDuration, Timestamp};
@@ -76,6 +77,8 @@ pub enum SubscriptionEvent {
         began: Timestamp,
         result: Result<ServerInbox, ApiError>,
     },
+    /// A side of a comparison.
+    Side(SideLoaded),
     /// A page of a thread's history.
     Checkpoints(Result<CheckpointPage, ApiError>),
     /// The result of a bisect of a thread's history.
@@ -144,6 +147,8 @@ pub enum SubscriptionId {
     Inbox(Arc<str>),
     /// A bisect of a thread's history, by its number in this session.
     Bisect(u64),
+    /// A side of a comparison, by the number of the page in this session; 0 is A.
+    Side(u64, usize),
     /// A request for a thread's history or for the state at a checkpoint, by its number in this session.
     History(u64),
 }
@@ -194,6 +199,8 @@ pub enum SubscriptionKind {
     Job(JobSpec),
     /// A thread, the newest checkpoint of the branch to bisect, and the question.
     Bisect(ThreadRef, Option<String>, Box<BisectQuery>),
+    /// A side of a comparison.
+    Side(SideRef),
     /// A part of a thread's history.
     History(ThreadRef, HistoryRequest),
 }

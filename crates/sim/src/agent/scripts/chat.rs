@@ -1,6 +1,7 @@
 //! `agent` and `support`: a chat that uses tools and answers in Markdown.
 
 use crate::agent::exec::{Node, Stop};
+use crate::agent::graphs::Graph;
 use crate::agent::message::{self, Call, Reply};
 use crate::ids::stable_number;
 use serde_json::{Value, json};
@@ -17,7 +18,11 @@ pub async fn chat(node: &Node<'_>) -> Result<Value, Stop> {
         .take_while(|message| message["type"] != "human")
         .filter(|message| message["type"] == "tool")
         .collect();
-    let reply = if found.is_empty() { look_up(&question) } else { answer(&question, &found) };
+    let reply = match refund(node, &question, &found) {
+        Some(refund) => refund,
+        None if found.is_empty() => look_up(&question),
+        None => answer(&question, &found),
+    };
     Ok(json!({"messages": [node.say(&reply).await]}))
 }
 
@@ -65,6 +70,26 @@ fn look_up(question: &str) -> Reply {
     Reply { text: text.into(), calls }
 }
 
+/// The support bot of the demo's European region already has the version that pays a double charge back by itself. Elsewhere
+/// the same input only leads to an answer.
+fn refund(node: &Node<'_>, question: &str, found: &[&Value]) -> Option<Reply> {
+    let is_newer = node.out.graph == Graph::Support && node.out.agent.name == "agents-eu";
+    let is_result_of = |name: &str| found.iter().any(|message| message["name"] == name);
+    if !is_newer || !is_result_of("list_invoices") {
+        return None;
+    }
+    if is_result_of("send_refund") {
+        return Some(Reply::text(
+            "October was charged **twice**. I sent the 49.00 € of `2026-10-0194` back to your card; it arrives within 3–5 days.",
+        ));
+    }
+    let args = json!({"customer": "c_8841", "invoice": "2026-10-0194", "amount": "49.00 EUR"});
+    Some(Reply {
+        text: "The second charge is a duplicate: I send it back.".into(),
+        calls: vec![call("send_refund", args, question)],
+    })
+}
+
 /// The result of a tool.
 fn result(name: &str, args: &Value) -> String {
     match name {
@@ -80,6 +105,7 @@ fn result(name: &str, args: &Value) -> String {
             {"id": "2026-10-0194", "amount": "49.00 EUR", "status": "paid", "note": "duplicate of 0193"},
         ])
         .to_string(),
+        "send_refund" => json!({"refund": "r_2026-0031", "status": "sent"}).to_string(),
         "auth_log" => "4 failed sign-ins from Kraków since 08:12, wrong code; the phone was changed on Monday".into(),
         _ => "1. Opening hours (score 0.91)\n2. Returning goods (score 0.77)\n3. 返品について (score 0.64)".into(),
     }

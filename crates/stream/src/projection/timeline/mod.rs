@@ -168,6 +168,11 @@ pub struct Bar {
 }
 
 impl Bar {
+    /// Returns the id of its task or tool call, if known.
+    pub(crate) fn id(&self) -> Option<&str> {
+        self.id.as_deref()
+    }
+
     /// Returns its duration; `None` while it is running, or if unknown.
     pub fn took(&self) -> Option<Duration> {
         self.ended.filter(|_| self.known.is_both()).map(|ended| between(self.started, ended))

@@ -6,6 +6,7 @@ pub mod state;
 mod update;
 mod view;
 
+use crate::session::compare::SideRef;
 use crate::session::loaded::Loaded;
 use crate::session::msg::ServerRef;
 use composer::Composer;
@@ -21,6 +22,8 @@ pub struct Agent {
     pub infos: BTreeMap<ServerRef, Loaded<ServerInfo>>,
     /// The open server.
     pub server: Option<Server>,
+    /// The threads and runs marked for a comparison, of any server; at most two.
+    pub marked: Vec<SideRef>,
     /// The draft of a composer that was closed.
     pub draft: Option<Composer>,
     /// The stream modes last chosen in the composer, with `subgraphs`.

@@ -5,6 +5,7 @@ use super::state::{MAX_ROWS, PAGE, Server, Tab};
 use super::{Agent, compose_view, view};
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
+use crate::session::compare::SideRef;
 use crate::session::msg::{
     Described, Effect, ServerRef, StreamTarget, Subscription, SubscriptionId, SubscriptionKind, ThreadRef, WantedStatus,
 };
@@ -17,6 +18,8 @@ use std::sync::Arc;
 
 /// Lines above the rows: breadcrumb, tabs, and column headers.
 const HEAD: u16 = 3;
+/// Maximum number of marked rows: a comparison has two sides.
+const MAX_MARKED: usize = 2;
 
 fn height(area: Area) -> usize {
     area.h.saturating_sub(HEAD).into()
@@ -72,6 +75,15 @@ impl Agent {
         Ok((composer, requests))
     }
 
+    /// Returns whether a listed row is marked for a comparison.
+    pub(super) fn is_marked(&self, server: &Server, id: &str) -> bool {
+        self.marked.iter().any(|side| match (side, server.tab) {
+            (SideRef::Thread(thread, None), Tab::Threads) => thread.server == server.server && thread.id == id,
+            (SideRef::Thread(thread, Some(run)), Tab::Runs) => thread.server == server.server && run == id,
+            _ => false,
+        })
+    }
+
     /// Returns the selected thread, and the selected run if runs are listed; otherwise a notice.
     fn selected_thread(server: &Server) -> Result<(ThreadRef, Option<String>), Requests> {
         let (thread, run) = match server.tab {
@@ -99,6 +111,44 @@ impl Agent {
         let shown = server.shown_threads();
         let window = server.thread_picker.window(shown.len(), height(area));
         window.into_iter().filter_map(|row| server.wanted_status(&shown.get(row)?.thread_id)).collect()
+    }
+}
+
+/// Returns the selected thread or run as a side of a comparison.
+fn selected_side(server: &Server) -> Option<SideRef> {
+    let (thread, run) = match server.tab {
+        Tab::Threads => (server.thread_picker.selected.clone()?, None),
+        Tab::Runs => (server.runs_of.clone()?, Some(server.run_picker.selected.clone()?)),
+        Tab::Assistants => return None,
+    };
+    Some(SideRef::Thread(ThreadRef { server: server.server.clone(), id: thread }, run))
+}
+
+/// Marks a row for a comparison, or removes its mark. A third mark replaces the first.
+fn mark(marked: &mut Vec<SideRef>, row: SideRef) -> Requests {
+    match marked.iter().position(|other| *other == row) {
+        Some(at) => drop(marked.remove(at)),
+        None => {
+            if marked.len() == MAX_MARKED {
+                marked.remove(0);
+            }
+            marked.push(row);
+        }
+    }
+    Requests::info(match marked.len() {
+        0 => "Nothing is marked.",
+        1 => "Marked. Press = on another thread or run to compare, or mark it too.",
+        _ => "Two are marked. Press = to compare them.",
+    })
+}
+
+/// Opens the comparison of two marked rows, or of the marked and the selected one. With only one row, asks for the other.
+fn compare(marked: &[SideRef], selected: Option<SideRef>) -> Requests {
+    match (marked, selected) {
+        ([a, b], _) => Route::Compare(vec![a.clone(), b.clone()]).into(),
+        ([a], Some(row)) if row != *a => Route::Compare(vec![a.clone(), row]).into(),
+        ([_], _) => Route::Palette("compare ".into()).into(),
+        _ => Requests::info("Mark a thread or a run with m, then press = on the one to compare it with."),
     }
 }
 
@@ -187,6 +237,12 @@ impl Component for Agent {
                     Err(why) => why,
                 };
             }
+            (Mark | Compare, Tab::Assistants) => return Requests::info("Threads and runs can be compared."),
+            (Mark, _) => {
+                let Some(row) = selected_side(server) else { return Requests::none() };
+                return mark(&mut self.marked, row);
+            }
+            (Compare, _) => return compare(&self.marked, selected_side(server)),
             (Threads, _) => server.show(Tab::Threads),
             (Assistants, _) => server.show(Tab::Assistants),
             (Runs, Tab::Threads) => {

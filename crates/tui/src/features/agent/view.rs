@@ -74,6 +74,9 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
     for (i, number) in picker.window(lines.len(), rows.h as usize).into_iter().enumerate() {
         let y = rows.y + i as u16;
         canvas.line(rows.x + 3, y, rows.w.saturating_sub(4), &lines[number]);
+        if ids.get(number).is_some_and(|id| agent.is_marked(server, id)) {
+            canvas.text(rows.x, y, 1, "+", canvas.theme.style(Tone::Accent));
+        }
         if picker.selected.as_ref() == ids.get(number) {
             canvas.select(Area { h: 1, ..rows }, y, focused);
         }

@@ -93,6 +93,7 @@ impl Confirm {
             Proposal::Thread(_, ThreadIntent::Release { .. }) => "Release",
             Proposal::Thread(_, ThreadIntent::End { .. }) => "End",
             Proposal::Thread(_, ThreadIntent::RestoreAssistant { .. }) => "Run",
+            Proposal::Thread(_, ThreadIntent::RunOnNew { .. }) => "Start",
         };
         verb.to_string()
     }

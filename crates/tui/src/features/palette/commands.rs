@@ -2,6 +2,7 @@
 
 use crate::input::keymap::{Binding, binding};
 use crate::session::catalog::AfterTest;
+use crate::session::compare::parse_sides;
 use crate::session::destination::{ArgumentKind, Destination, Pane};
 use crate::session::msg::Described;
 use crate::session::request::{Pref, ProfileRequest, StreamCommand};
@@ -214,6 +215,19 @@ pub const COMMANDS: &[Command] = &[
         ArgumentKind::Text("PATH EXPECTED"),
         "Find the step at which a value of the state became wrong: amount =1300",
         |_, argument| Route::Bisect(argument.into()).into(),
+    ),
+    command(
+        "compare",
+        ArgumentKind::Text("A B"),
+        "Compare threads, runs or recordings: T, T/R, PROFILE/DEPLOYMENT:T[/R] or FILE; one is compared with the marked or shown one",
+        |cx, text| {
+            let shown = cx.lookup.shown_thread().filter(|view| !view.is_recording).map(|view| view.server.clone());
+            let open = shown.or_else(|| cx.lookup.open_server());
+            match parse_sides(text, open.as_ref(), &cx.lookup.servers()) {
+                Ok(sides) => Route::Compare(sides).into(),
+                Err(why) => Requests::error(why),
+            }
+        },
     ),
     command(
         "record",

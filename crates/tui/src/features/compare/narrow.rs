@@ -1,0 +1,149 @@
+//! The form for small terminals: one list with the verdict first, the details below.
+
+use super::detail;
+use super::page::{ComparePage, Shown};
+use super::view::{sign_tone, verdict_tone, what};
+use crate::session::Cx;
+use crate::widgets::area::Area;
+use crate::widgets::canvas::Canvas;
+use crate::widgets::line::{Line, Tone};
+use crate::widgets::scroll::{Flat, window};
+use runtail_core::text;
+use runtail_stream::comparison::{Comparison, Row, Step, Verdict};
+
+/// The areas of the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Layout {
+    /// The rows, below the places of both sides.
+    pub rows: Area,
+    /// The details, below their title.
+    detail: Area,
+}
+
+/// Lays out the page: two lines with the sides, a line with what they have in common, rows, details, totals.
+pub(super) fn layout((w, h): (u16, u16)) -> Layout {
+    let body = h.saturating_sub(7);
+    let below = (body / 2).clamp(2, 9);
+    let rows = Area { x: 0, y: 4, w, h: body.saturating_sub(below + 1) };
+    Layout { rows, detail: Area { x: 1, y: rows.y + rows.h + 1, w: w.saturating_sub(2), h: below } }
+}
+
+/// Draws the page.
+pub(super) fn draw(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+    let (w, h) = cx.session.size;
+    let layout = layout((w, h));
+    canvas.clear(Area { x: 0, y: 1, w, h: h.saturating_sub(2) });
+    for (which, name) in ["A", "B"].into_iter().enumerate() {
+        let tone = if page.focus == which { Tone::Focus } else { Tone::Dim };
+        let side = page.side(which);
+        let status = side.map(|side| if side.is_running { "running" } else { &*side.status }).unwrap_or_default();
+        let mut line = Line::of(tone, &format!("{name}  ")).with(Tone::Plain, &page.title(which));
+        if let Some((_, error)) = page.missing(which) {
+            line = line.right(error.map_or(Tone::Dim, |_| Tone::Bad), error.unwrap_or("loading…"));
+        } else {
+            line = line.right(Tone::Dim, status);
+        }
+        canvas.line_for_right(1, 1 + which as u16, w.saturating_sub(2), &line);
+    }
+    let Some(comparison) = &page.comparison else { return };
+    let first = comparison.first_difference().map(|first| format!("First difference: {}", text::clean(&first)));
+    let same = || (comparison.is_same() == Some(true)).then(|| "No differences".to_string());
+    let head = comparison.not_comparable().or(first).or_else(same).unwrap_or_default();
+    canvas.line(1, 3, w.saturating_sub(2), &Line::of(Tone::Strong, &head).right(Tone::Dim, &comparison.common()));
+    let flat = Flat { first: 0, end: page.shown.len() as u64 };
+    for (n, line) in window(&flat, page.place.top, layout.rows.h.into()).enumerate() {
+        let y = layout.rows.y + n as u16;
+        let is_selected = line.key == page.place.cursor.key;
+        let shown = match page.shown.get(line.key as usize) {
+            Some(Shown::Row(at)) => row(comparison, &comparison.rows[*at], is_selected),
+            Some(Shown::Equal(_, count)) => Line::of(Tone::Dim, &format!("= {count} equal")),
+            None => continue,
+        };
+        canvas.line(3, y, w.saturating_sub(4), &shown);
+        if is_selected {
+            canvas.text(1, y, 1, "▌", canvas.theme.style(Tone::Accent));
+        }
+    }
+    details(page, layout.detail, canvas);
+    for (n, (name, line)) in ["A", "B"].into_iter().zip(comparison.total_lines()).enumerate() {
+        let line = Line::of(Tone::Dim, &format!("Total {name}  ")).with(Tone::Plain, &line);
+        canvas.line(1, h.saturating_sub(3) + n as u16, w.saturating_sub(2), &line);
+    }
+}
+
+/// Returns a row: `≠ 3 chat  A 2 calls 2.3s │ B ask_customer 1.8s`.
+fn row(comparison: &Comparison, row: &Row, is_selected: bool) -> Line {
+    let (a, b) = comparison.steps(row);
+    let of = a.or(b);
+    let mut line = Line::of(verdict_tone(&row.verdict), &format!("{} ", row.verdict.sign()));
+    let number = of.and_then(|step| step.step).map(|number| format!("{number} ")).unwrap_or_default();
+    line.push(Tone::Dim, &number);
+    let name = of.map(Step::place).unwrap_or_default();
+    let tone = if is_selected { Tone::Strong } else { Tone::label(of.map_or("", |step| &step.node)) };
+    line.push(tone, &text::fit(&text::clean(&name), 24));
+    for (name, step) in [("  A ", a), (" │ B ", b)] {
+        line.push(Tone::Dim, name);
+        match step {
+            Some(step) => cell(&mut line, step),
+            None if row.verdict == Verdict::Pending => line.push(Tone::Dim, "…"),
+            None => line.push(Tone::Dim, "–"),
+        }
+    }
+    let what = what(&row.verdict);
+    if matches!(row.verdict, Verdict::Differs(_)) { line.right(Tone::Plain, &what) } else { line }
+}
+
+fn cell(line: &mut Line, step: &Step) {
+    let parts = [step.tools(), step.took()];
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    line.push(sign_tone(step), step.sign());
+    if !step.sign().is_empty() && !parts.is_empty() {
+        line.push(Tone::Plain, " ");
+    }
+    line.push(Tone::Plain, &text::fit(&text::clean(&parts.join(" ")), 24));
+}
+
+/// Draws what both sides wrote, A above B.
+fn details(page: &ComparePage, area: Area, canvas: &mut Canvas<'_>) {
+    let style = canvas.theme.style(Tone::Dim);
+    canvas.text(0, area.y - 1, area.w + 2, &"─".repeat(usize::from(area.w) + 2), style);
+    let title = format!(" {} ", detail::title(page));
+    canvas.text(2, area.y - 1, area.w.saturating_sub(4), &title, canvas.theme.style(Tone::Strong));
+    let lines: Vec<Line> = if page.shows_state {
+        page.state_lines().to_vec()
+    } else {
+        let Some(row) = page.row_at_cursor() else { return };
+        let width = usize::from(area.w.saturating_sub(3));
+        let [a, b] = detail::lines(page, row, [width, width]);
+        // Each side gets at least half of the lines.
+        let height = usize::from(area.h);
+        let of_b = b.len().min((height / 2).max(height.saturating_sub(a.len())));
+        let of_a = a.len().min(height.saturating_sub(of_b));
+        let named = |name: &str, lines: Vec<Line>, most: usize| {
+            let mark = move |n: usize, name: &str| if n == 0 { format!("{name}  ") } else { "   ".into() };
+            let name = name.to_string();
+            lines.into_iter().take(most).enumerate().map(move |(n, line)| {
+                let mut whole = Line::of(Tone::Dim, &mark(n, &name));
+                whole.left.extend(line.left);
+                whole
+            })
+        };
+        named("A", a, of_a).chain(named("B", b, of_b)).collect()
+    };
+    for (n, line) in lines.iter().take(area.h.into()).enumerate() {
+        canvas.line(area.x, area.y + n as u16, area.w, line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_fit_every_size() {
+        for h in 12..60 {
+            let layout = layout((80, h));
+            assert!(layout.rows.h >= 2 && layout.detail.y + layout.detail.h < h - 2, "{h}: {layout:?}");
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! The page: its sides, its cursor and its keys.
+
+use super::{narrow, view};
+use crate::input::action::{Action, Context};
+use crate::session::compare::{SideLoaded, SideRef};
+use crate::session::msg::{Epoch, Subscription, SubscriptionId, SubscriptionKind};
+use crate::session::{Component, Cx, Requests, Route};
+use crate::widgets::canvas::Canvas;
+use crate::widgets::diff_lines;
+use crate::widgets::line::Line;
+use crate::widgets::scroll::{Flat, LinePos, Place};
+use runtail_stream::comparison::{Comparison, Opened, Row, Side, SideSource, Verdict};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Minimum size for two regions beside each other.
+const WIDE: (u16, u16) = (110, 24);
+/// Maximum number of differences of the final states that are shown.
+const MAX_CHANGES: usize = 200;
+
+/// A line of the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// A row, by its index.
+    Row(usize),
+    /// Hidden equal rows: the first one, and their number.
+    Equal(usize, usize),
+}
+
+/// One side of the page.
+#[derive(Debug, Clone, Default)]
+struct PageSide {
+    /// Where it is loaded from; none for the second side of a saved comparison.
+    from: Option<SideRef>,
+    loaded: Option<Side>,
+    error: Option<String>,
+}
+
+/// The page.
+#[derive(Debug, Clone)]
+pub struct ComparePage {
+    /// Its number in this session.
+    pub number: u64,
+    sides: [PageSide; 2],
+    pub(super) comparison: Option<Arc<Comparison>>,
+    /// How the final states differ, once it was asked for.
+    state: Option<Vec<Line>>,
+    /// The lines of the list.
+    pub(super) shown: Vec<Shown>,
+    pub(super) place: Place,
+    pub(super) collapsed: bool,
+    /// The side with the focus.
+    pub(super) focus: usize,
+    pub(super) shows_state: bool,
+    /// Whether the user moved the cursor. Until then it is on the first difference.
+    is_touched: bool,
+}
+
+impl ComparePage {
+    /// Creates a page of one or two sides. A single one is a saved comparison.
+    pub fn new(number: u64, sides: Vec<SideRef>) -> ComparePage {
+        let mut from = sides.into_iter();
+        let mut side = || PageSide { from: from.next(), ..PageSide::default() };
+        ComparePage {
+            number,
+            sides: [side(), side()],
+            comparison: None,
+            state: None,
+            shown: Vec::new(),
+            place: Place::at_start(),
+            collapsed: false,
+            focus: 0,
+            shows_state: false,
+            is_touched: false,
+        }
+    }
+
+    /// Applies a side.
+    pub fn on_side(&mut self, number: u64, which: usize, loaded: SideLoaded) {
+        if number != self.number || which > 1 {
+            return;
+        }
+        let is_alone = self.sides[1].from.is_none();
+        match loaded {
+            Err(why) => self.sides[which].error = Some(why),
+            Ok(opened) => match &*opened {
+                Opened::Pair(pair) => {
+                    // A saved comparison replaces both sides.
+                    for (side, saved) in self.sides.iter_mut().zip([&pair.0, &pair.1]) {
+                        (side.loaded, side.error) = (Some(saved.clone()), None);
+                    }
+                }
+                Opened::Side(_) if is_alone => {
+                    let why = "This is a recording: name what it should be compared with, too.";
+                    self.sides[which].error = Some(why.into());
+                }
+                Opened::Side(side) => {
+                    let to = &mut self.sides[which];
+                    (to.loaded, to.error) = (Some((**side).clone()), None);
+                }
+            },
+        }
+        self.compare();
+    }
+
+    fn compare(&mut self) {
+        let [PageSide { loaded: Some(a), .. }, PageSide { loaded: Some(b), .. }] = &self.sides else { return };
+        let at = self.row_at_cursor().map(|row| (row.a, row.b));
+        self.comparison = Some(Arc::new(Comparison::of(a.clone(), b.clone())));
+        self.state = None;
+        self.list();
+        // The cursor stays on its step while a side grows.
+        let rows = self.rows();
+        let known = at.filter(|_| self.is_touched).and_then(|(a, b)| {
+            let is_same = |row: &Row| (a.is_some() && row.a == a) || (b.is_some() && row.b == b);
+            rows.iter().position(is_same)
+        });
+        let first = self.comparison.as_ref().and_then(|comparison| comparison.first).filter(|_| !self.is_touched);
+        if let Some(row) = known.or(first) {
+            self.go_to_row(row);
+        }
+        if self.shows_state {
+            self.load_state();
+        }
+    }
+
+    fn rows(&self) -> &[Row] {
+        self.comparison.as_ref().map(|comparison| comparison.rows.as_slice()).unwrap_or_default()
+    }
+
+    /// Makes the lines of the list.
+    fn list(&mut self) {
+        let mut shown: Vec<Shown> = Vec::new();
+        let rows = self.comparison.as_ref().map(|comparison| comparison.rows.as_slice()).unwrap_or_default();
+        for (at, row) in rows.iter().enumerate() {
+            match (shown.last_mut(), self.collapsed && row.verdict == Verdict::Same) {
+                (Some(Shown::Equal(_, count)), true) => *count += 1,
+                (_, true) => shown.push(Shown::Equal(at, 1)),
+                (_, false) => shown.push(Shown::Row(at)),
+            }
+        }
+        self.shown = shown;
+    }
+
+    /// Returns the row at the cursor.
+    pub(super) fn row_at_cursor(&self) -> Option<&Row> {
+        match self.shown.get(usize::try_from(self.place.cursor.key).ok()?)? {
+            Shown::Row(at) | Shown::Equal(at, _) => self.rows().get(*at),
+        }
+    }
+
+    /// Moves the cursor to a row.
+    fn go_to_row(&mut self, row: usize) {
+        let covers = |line: &Shown| match line {
+            Shown::Row(at) => *at == row,
+            Shown::Equal(from, count) => (*from..from + count).contains(&row),
+        };
+        if let Some(key) = self.shown.iter().position(covers) {
+            self.place.cursor = LinePos { key: key as u64, line: 0 };
+        }
+    }
+
+    /// Moves the cursor to the next or the previous difference.
+    fn next_difference(&mut self, forward: bool) -> Requests {
+        self.is_touched = true;
+        let at = usize::try_from(self.place.cursor.key).unwrap_or_default();
+        let is_difference = |line: &usize| {
+            let Some(Shown::Row(row)) = self.shown.get(*line) else { return false };
+            self.rows().get(*row).is_some_and(|row| row.verdict.is_difference())
+        };
+        let found = match forward {
+            true => (at + 1..self.shown.len()).find(is_difference),
+            false => (0..at.min(self.shown.len())).rev().find(is_difference),
+        };
+        match found {
+            Some(key) => self.place.cursor = LinePos { key: key as u64, line: 0 },
+            None if forward => return Requests::info("No later difference."),
+            None => return Requests::info("No earlier difference."),
+        }
+        Requests::none()
+    }
+
+    fn collapse(&mut self) {
+        let row = self.row_at_cursor().and_then(|row| self.rows().iter().position(|other| other == row));
+        self.collapsed = !self.collapsed;
+        self.list();
+        if let Some(row) = row {
+            self.go_to_row(row);
+        }
+    }
+
+    /// Compares the final states, when they are first shown.
+    fn load_state(&mut self) {
+        let Some(comparison) = self.comparison.clone().filter(|_| self.state.is_none()) else { return };
+        let lines = match comparison.state_difference() {
+            None => vec![Line::of(crate::widgets::line::Tone::Dim, "The final state of a side is unknown.")],
+            Some(difference) => {
+                const WIDTH: usize = 400;
+                let mut lines = diff_lines::head(&difference, &Line::new(), WIDTH);
+                let changes = difference.changes.iter().take(MAX_CHANGES);
+                lines.extend(changes.flat_map(|change| diff_lines::change(&difference, change, 120)));
+                lines.extend(diff_lines::rest(&difference));
+                lines
+            }
+        };
+        self.state = Some(lines);
+    }
+
+    /// Returns how the final states differ.
+    pub(super) fn state_lines(&self) -> &[Line] {
+        self.state.as_deref().unwrap_or_default()
+    }
+
+    /// Returns what is shown in place of a side: its title, and the error if it failed.
+    pub(super) fn missing(&self, which: usize) -> Option<(String, Option<&str>)> {
+        let side = &self.sides[which];
+        if side.loaded.is_some() && side.error.is_none() {
+            return None;
+        }
+        let title = side.from.as_ref().map(SideRef::title).unwrap_or_default();
+        Some((title, side.error.as_deref()))
+    }
+
+    /// Returns the title of a side.
+    pub(super) fn title(&self, which: usize) -> String {
+        let side = &self.sides[which];
+        match (&side.loaded, &side.from) {
+            (Some(loaded), _) => loaded.name.clone(),
+            (None, Some(from)) => from.title(),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// Returns a loaded side.
+    pub(super) fn side(&self, which: usize) -> Option<&Side> {
+        self.sides[which].loaded.as_ref()
+    }
+
+    fn flat(&self) -> Flat {
+        Flat { first: 0, end: self.shown.len() as u64 }
+    }
+
+    fn height(cx: &Cx<'_>) -> usize {
+        let (w, h) = cx.session.size;
+        if ComparePage::is_wide(cx) { view::layout((w, h)).rows.h.into() } else { narrow::layout((w, h)).rows.h.into() }
+    }
+
+    fn is_wide(cx: &Cx<'_>) -> bool {
+        let (w, h) = cx.session.size;
+        w >= WIDE.0 && h >= WIDE.1
+    }
+
+    /// Opens the thread or the recording of the side with the focus.
+    fn open(&self) -> Requests {
+        let side = &self.sides[self.focus];
+        match (&side.from, &side.loaded) {
+            (Some(SideRef::Thread(thread, _)), _) => Route::Thread(thread.clone()).into(),
+            (_, Some(Side { source: SideSource::Recording { file }, .. })) => {
+                Route::Recording(PathBuf::from(file)).into()
+            }
+            (_, Some(_)) => Requests::info("This side was saved; its server is not known here."),
+            (_, None) => Requests::info("This side isn't loaded."),
+        }
+    }
+}
+
+impl Component for ComparePage {
+    fn context(&self) -> Context {
+        Context::Compare
+    }
+
+    fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
+        let requests = match action {
+            Action::NextMatch | Action::PrevMatch => self.next_difference(action == Action::NextMatch),
+            Action::Collapse => {
+                self.collapse();
+                Requests::none()
+            }
+            Action::NextPane | Action::PrevPane => {
+                self.focus = 1 - self.focus;
+                Requests::none()
+            }
+            Action::Describe => {
+                self.shows_state = !self.shows_state;
+                self.load_state();
+                Requests::none()
+            }
+            Action::Open => return self.open(),
+            _ => Requests::none(),
+        };
+        self.relayout(cx);
+        requests
+    }
+
+    fn step(&mut self, cx: &Cx<'_>, lines: isize, whole_window: bool) {
+        self.is_touched = true;
+        let (rows, height) = (self.flat(), ComparePage::height(cx));
+        match whole_window {
+            true => self.place.page(&rows, height, lines),
+            false => self.place.step(&rows, height, lines),
+        }
+    }
+
+    fn click(&mut self, cx: &Cx<'_>, x: u16, y: u16) {
+        let (w, h) = cx.session.size;
+        if ComparePage::is_wide(cx) {
+            let layout = view::layout((w, h));
+            self.focus = usize::from(x >= layout.right.x);
+            if let Some(row) = y.checked_sub(layout.rows.y.saturating_sub(cx.area.y)).filter(|row| *row < layout.rows.h)
+            {
+                self.is_touched = true;
+                self.place.cursor = LinePos { key: self.place.top.key + u64::from(row), line: 0 };
+                self.relayout(cx);
+            }
+        }
+    }
+
+    fn copied(&mut self) -> Option<String> {
+        let comparison = self.comparison.as_ref()?;
+        let (a, b) = comparison.steps(self.row_at_cursor()?);
+        let step = if self.focus == 0 { a } else { b };
+        Some(step.or(a).or(b)?.said().join("\n"))
+    }
+
+    fn relayout(&mut self, cx: &Cx<'_>) {
+        let rows = self.flat();
+        self.place.fill(&rows, ComparePage::height(cx));
+    }
+
+    fn subscriptions(&self, cx: &Cx<'_>, out: &mut Vec<Subscription>) {
+        for (which, side) in self.sides.iter().enumerate() {
+            let Some(from) = &side.from else { continue };
+            let epoch = from.profile().map_or(Epoch::default(), |profile| cx.session.epoch_of(profile));
+            let id = SubscriptionId::Side(self.number, which);
+            out.push(Subscription::new(id, epoch, SubscriptionKind::Side(from.clone())));
+        }
+    }
+
+    fn profile(&self) -> Option<&str> {
+        self.sides.iter().find_map(|side| side.from.as_ref()?.profile())
+    }
+
+    fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
+        match ComparePage::is_wide(cx) {
+            true => view::wide(self, cx, canvas),
+            false => narrow::draw(self, cx, canvas),
+        }
+        None
+    }
+}

@@ -1,0 +1,131 @@
+//! The sides of a comparison.
+
+use super::msg::{ServerRef, ThreadRef};
+use runtail_core::text::{clean, short_id};
+use runtail_stream::comparison::{Opened, SideRequest};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// One side of a comparison.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SideRef {
+    /// A thread, or one run of it.
+    Thread(ThreadRef, Option<String>),
+    /// A recording, or a saved comparison, which has both sides.
+    File(PathBuf),
+}
+
+/// A loaded side, or why it can't be loaded.
+pub type SideLoaded = Result<Arc<Opened>, String>;
+
+impl SideRef {
+    /// Returns the profile whose key is used.
+    pub fn profile(&self) -> Option<&str> {
+        match self {
+            SideRef::Thread(thread, _) => Some(&thread.server.profile),
+            SideRef::File(_) => None,
+        }
+    }
+
+    /// Returns its title while it isn't loaded.
+    pub fn title(&self) -> String {
+        match self {
+            SideRef::Thread(thread, None) => format!("{} › {}", place(&thread.server), short_id(&thread.id)),
+            SideRef::Thread(thread, Some(run)) => {
+                format!("{} › {}, run {}", place(&thread.server), short_id(&thread.id), short_id(run))
+            }
+            SideRef::File(path) => clean(&path.to_string_lossy()).into_owned(),
+        }
+    }
+
+    /// Returns the request that loads a thread or a run.
+    pub fn request(thread: &ThreadRef, run: Option<&str>) -> SideRequest {
+        SideRequest {
+            place: place(&thread.server),
+            profile: thread.server.profile.to_string(),
+            thread: thread.id.clone(),
+            run: run.map(str::to_string),
+        }
+    }
+}
+
+fn place(server: &ServerRef) -> String {
+    match server.profile == server.name {
+        true => clean(&server.profile).into_owned(),
+        false => format!("{} › {}", clean(&server.profile), clean(&server.name)),
+    }
+}
+
+/// Parses the sides that a command names, separated by spaces: `T`, `T/R`, `PROFILE/DEPLOYMENT:T[/R]` or a file. `open` is the
+/// server of a thread without a place, `known` are those that can be named.
+///
+/// # Errors
+/// Why a side can't be understood.
+pub fn parse_sides(text: &str, open: Option<&ServerRef>, known: &[ServerRef]) -> Result<Vec<SideRef>, String> {
+    text.split_whitespace().map(|word| parse_side(word, open, known)).collect()
+}
+
+fn parse_side(word: &str, open: Option<&ServerRef>, known: &[ServerRef]) -> Result<SideRef, String> {
+    let is_file = word.ends_with(".jsonl") || word.ends_with(".gz") || word.ends_with(".json");
+    if is_file || word.starts_with(['.', '~']) || (word.starts_with('/') && !word.contains(':')) {
+        return Ok(SideRef::File(PathBuf::from(word)));
+    }
+    let shown = clean(word);
+    let (server, rest) = match word.rsplit_once(':') {
+        Some((place, rest)) => {
+            let is_meant =
+                |server: &&ServerRef| *place == *server.name || format!("{}/{}", server.profile, server.name) == place;
+            let mut found: Vec<&ServerRef> = known.iter().filter(is_meant).collect();
+            found.sort();
+            found.dedup();
+            match found.as_slice() {
+                [one] => (*one, rest),
+                [] => return Err(format!("{shown}: no agent server is listed as {}.", clean(place))),
+                _ => return Err(format!("{shown}: several agent servers match. Name one as PROFILE/DEPLOYMENT.")),
+            }
+        }
+        None => {
+            (open.ok_or_else(|| format!("{shown}: open an agent server first, or name PROFILE/DEPLOYMENT:T."))?, word)
+        }
+    };
+    let (thread, run) = match rest.split_once('/') {
+        Some((thread, run)) => (thread, Some(run.to_string())),
+        None => (rest, None),
+    };
+    if thread.is_empty() || run.as_deref() == Some("") {
+        return Err(format!("{shown}: expected T, T/R, PROFILE/DEPLOYMENT:T[/R] or a file."));
+    }
+    Ok(SideRef::Thread(ThreadRef { server: server.clone(), id: thread.to_string() }, run))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sides_are_named_as_on_the_command_line() {
+        let server = |profile: &str, name: &str| ServerRef {
+            profile: profile.into(),
+            name: name.into(),
+            url: format!("http://{profile}.example/{name}").into(),
+        };
+        let known = [server("us", "bot"), server("eu", "bot"), server("eu", "desk"), server("eu", "desk")];
+        let thread = |server: &ServerRef, id: &str, run: Option<&str>| {
+            SideRef::Thread(ThreadRef { server: server.clone(), id: id.into() }, run.map(String::from))
+        };
+        let parse = |text: &str| parse_sides(text, Some(&known[0]), &known);
+        assert_eq!(
+            parse("t-1  t-2/r-2").unwrap(),
+            [thread(&known[0], "t-1", None), thread(&known[0], "t-2", Some("r-2"))]
+        );
+        assert_eq!(parse("eu/bot:t-1/r-1").unwrap(), [thread(&known[1], "t-1", Some("r-1"))]);
+        assert_eq!(parse("desk:t-1").unwrap(), [thread(&known[2], "t-1", None)]);
+        assert_eq!(parse("./a.jsonl").unwrap(), [SideRef::File("./a.jsonl".into())]);
+        assert!(parse("").unwrap().is_empty());
+        assert!(parse("bot:t").unwrap_err().contains("several"));
+        assert!(parse("nope:t").unwrap_err().contains("no agent server"));
+        assert!(parse("eu/bot:").unwrap_err().contains("expected"));
+        assert!(parse("t/").unwrap_err().contains("expected"));
+        assert!(parse_sides("t", None, &known).unwrap_err().contains("open an agent server"));
+    }
+}

@@ -1,0 +1,259 @@
+//! The page that compares two runs, threads or recordings.
+
+use runtail_stream::comparison::{Opened, read_pair};
+use runtail_testkit::dash::Dash;
+use runtail_tui::app::{Overlay, subscriptions};
+use runtail_tui::session::compare::{SideLoaded, SideRef};
+use runtail_tui::session::msg::{SubscriptionEvent, SubscriptionId, SubscriptionKind};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+const SERVERS: &str = "[profiles.eu]\nagent_server = { support-bot = \"http://127.0.0.1:2001\" }\n\
+                       [profiles.us]\nagent_server = { support-bot = \"http://127.0.0.1:2002\" }\n";
+
+/// A step whose output is a message.
+fn step(number: i64, node: &str, took: Option<u64>, message: Value) -> Value {
+    let calls: Vec<&Value> = message["tool_calls"].as_array().into_iter().flatten().map(|call| &call["name"]).collect();
+    let results: Vec<&Value> = (message["type"] == "tool").then(|| &message["name"]).into_iter().collect();
+    let usage = &message["usage_metadata"];
+    json!({
+        "node": node, "step": number, "took_ms": took, "calls": calls, "results": results,
+        "input_tokens": usage["input_tokens"], "output_tokens": usage["output_tokens"],
+        "fingerprint": message.to_string(), "output": {"messages": [message]},
+    })
+}
+
+fn ai(text: &str, tokens: (u64, u64), calls: &[(&str, Value)]) -> Value {
+    let calls: Vec<Value> = calls.iter().map(|(name, args)| json!({"name": name, "args": args})).collect();
+    json!({"type": "ai", "content": text, "tool_calls": calls,
+           "usage_metadata": {"input_tokens": tokens.0, "output_tokens": tokens.1}})
+}
+
+fn tool(name: &str) -> Value {
+    json!({"type": "tool", "name": name, "content": "done", "tool_calls": [], "usage_metadata": {}})
+}
+
+fn input() -> Value {
+    let message = json!({"type": "human", "content": "I was charged twice.", "usage_metadata": {}});
+    let mut step = step(0, "__start__", None, message);
+    step["kind"] = "input".into();
+    step
+}
+
+fn side(name: &str, profile: &str, steps: Vec<Value>, state: Value) -> Value {
+    json!({
+        "name": name, "profile": profile, "graph_id": "support", "status": "success", "steps": steps, "state": state,
+        "source": {"kind": "thread", "server": "http://127.0.0.1", "thread_id": "01a1", "run_id": "r"},
+    })
+}
+
+/// The sides of the mock-up in the design.
+fn refunds() -> (Value, Value) {
+    let first = || ai("Let me look.", (17, 15), &[("list_invoices", json!({}))]);
+    let refund = [
+        ("send_refund", json!({"customer": "c_8841", "amount": 49.0})),
+        ("send_email", json!({"to": "j.dupont@acme.example", "subject": "Your refund"})),
+    ];
+    let a = vec![
+        input(),
+        step(1, "chat", Some(1100), first()),
+        step(2, "tools", Some(169_000), tool("list_invoices")),
+        step(3, "chat", Some(2300), ai("I'll refund the duplicate and send a confirmation.", (31, 48), &refund)),
+        step(4, "tools", Some(31_000), tool("send_refund")),
+        step(4, "tools", Some(400), tool("send_email")),
+        step(5, "chat", Some(1900), ai("Done: 49.00 € are on their way.", (52, 33), &[])),
+    ];
+    let ask = [("ask_customer", json!({"question": "Did you make the second charge?"}))];
+    let mut waited = step(4, "tools", Some(391_000), tool("ask_customer"));
+    waited["asked"] = true.into();
+    let b = vec![
+        input(),
+        step(1, "chat", Some(900), first()),
+        step(2, "tools", Some(600), tool("list_invoices")),
+        step(3, "chat", Some(1800), ai("Before I refund it: was the second charge made by you?", (31, 22), &ask)),
+        waited,
+        step(5, "chat", Some(2200), ai("Then I refund it: 49.00 € are on their way.", (44, 61), &[])),
+    ];
+    (
+        side("eu › support-bot › support 01a1…9775, run 3", "eu", a, json!({"refunded": true, "mails": 1})),
+        side("us › support-bot › support 01a1…51f0, run 1", "us", b, json!({"refunded": true})),
+    )
+}
+
+fn pair(a: &Value, b: &Value) -> Arc<Opened> {
+    let saved = json!({"kind": "comparison", "version": 1, "a": a, "b": b});
+    Arc::new(Opened::Pair(Box::new(read_pair(&saved.to_string()).unwrap())))
+}
+
+fn one(side: &Value) -> SideLoaded {
+    let Opened::Pair(pair) = &*pair(side, side) else { unreachable!() };
+    Ok(Arc::new(Opened::Side(Box::new(pair.0.clone()))))
+}
+
+/// Sends a side of the open page.
+fn answer(dash: &mut Dash, which: usize, loaded: SideLoaded) {
+    dash.answer(|id| matches!(id, SubscriptionId::Side(_, side) if *side == which), SubscriptionEvent::Side(loaded));
+}
+
+/// A page of two threads that loads.
+fn loading(size: (u16, u16)) -> Dash {
+    let mut dash = Dash::new(SERVERS, size);
+    dash.keys(":compare eu/support-bot:t-1/r-1 us/support-bot:t-2<Enter>");
+    dash
+}
+
+fn compared(size: (u16, u16)) -> Dash {
+    let mut dash = loading(size);
+    let (a, b) = refunds();
+    answer(&mut dash, 0, one(&a));
+    answer(&mut dash, 1, one(&b));
+    dash
+}
+
+#[test]
+fn both_sides_are_aligned_and_the_cursor_is_on_the_first_difference() {
+    for (name, size) in [("compare_140x40", (140, 40)), ("compare_80x24", (80, 24)), ("compare_200x60", (200, 60))] {
+        insta::assert_snapshot!(name, compared(size).screen());
+    }
+    let mut dash = compared((140, 40));
+    dash.ascii = true;
+    dash.app.session.settings.ascii = true;
+    let screen = dash.screen();
+    assert!(screen.contains("!=   calls"), "{screen}");
+}
+
+#[test]
+fn keys_go_to_differences_and_hide_what_is_equal() {
+    let mut dash = compared((140, 40));
+    let title = |dash: &mut Dash| {
+        let screen = dash.screen();
+        let line = screen.lines().find(|line| line.starts_with("╭ Step") || line.starts_with("╭ Final"));
+        line.unwrap_or_else(|| panic!("{screen}"))
+            .split('─')
+            .next()
+            .unwrap()
+            .trim_start_matches("╭ ")
+            .trim()
+            .to_string()
+    };
+    assert_eq!(title(&mut dash), "Step 3 · chat · A");
+    dash.keys("]");
+    assert_eq!(title(&mut dash), "Step 4 · tools · A");
+    dash.keys("]]]");
+    assert_eq!(title(&mut dash), "Step 5 · chat · A");
+    dash.keys("]");
+    assert!(dash.screen().contains("No later difference."));
+    dash.keys("[[[[");
+    assert_eq!(title(&mut dash), "Step 3 · chat · A");
+    dash.keys("gc");
+    let screen = dash.screen();
+    assert!(screen.contains("=   3 equal") && !screen.contains("1  chat"), "{screen}");
+    dash.keys("c");
+    assert!(dash.screen().contains("1  chat"));
+    dash.keys("d");
+    assert_eq!(title(&mut dash), "Final states · A → B");
+    let screen = dash.screen();
+    assert!(screen.contains("mails") && screen.contains("1 removed"), "{screen}");
+    // The mark is on the side with the focus, which Enter opens.
+    let marked = |dash: &mut Dash| dash.screen().lines().find_map(|line| line.find('▌')).unwrap();
+    let left = marked(&mut dash);
+    dash.keys("<Tab>");
+    assert!(marked(&mut dash) > left + 60);
+    dash.keys("<Enter>");
+    assert!(dash.app.overlays.is_empty());
+    let tail = subscriptions(&dash.app)
+        .into_iter()
+        .any(|sub| matches!(&sub.what, SubscriptionKind::Stream(server, _) if &*server.profile == "us"));
+    assert!(tail, "the thread of B is followed");
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    let mut dash = loading((140, 40));
+    insta::assert_snapshot!("compare_loading", dash.screen());
+    let (a, b) = refunds();
+    answer(&mut dash, 0, one(&a));
+    answer(&mut dash, 1, Err("404: thread not found".into()));
+    let screen = dash.screen();
+    assert!(screen.contains("404: thread not found") && screen.contains("A · eu · success"), "{screen}");
+    let mut other = b.clone();
+    other["graph_id"] = "research".into();
+    answer(&mut dash, 1, one(&other));
+    let screen = dash.screen();
+    assert!(screen.contains("Different graphs (support, research): showing totals only."), "{screen}");
+    assert!(screen.contains("Total   3m24s"), "{screen}");
+    for size in [(80, 24), (60, 12), (110, 24)] {
+        dash.resize(size.0, size.1);
+        assert!(dash.screen().contains("Different graphs"), "{size:?}");
+    }
+}
+
+#[test]
+fn a_running_side_grows_under_the_cursor() {
+    let mut dash = loading((140, 40));
+    let (a, b) = refunds();
+    let mut running = b.clone();
+    running["is_running"] = true.into();
+    running["steps"].as_array_mut().unwrap().truncate(3);
+    answer(&mut dash, 0, one(&a));
+    answer(&mut dash, 1, one(&running));
+    let screen = dash.screen();
+    assert!(!screen.contains("only A") && !screen.contains("FIRST DIFFERENCE"), "{screen}");
+    assert_eq!(screen.lines().filter(|line| line.contains("│   …")).count(), 4, "{screen}");
+    assert!(screen.contains("B · us · running"), "{screen}");
+    answer(&mut dash, 1, one(&b));
+    let screen = dash.screen();
+    assert!(screen.contains("FIRST DIFFERENCE: step 3") && screen.contains("╭ Step 3"), "{screen}");
+    // Once the user moved the cursor, it stays on its step.
+    dash.keys("g<Down>");
+    answer(&mut dash, 1, one(&b));
+    assert!(dash.screen().contains("╭ Step 1 · chat"));
+}
+
+#[test]
+fn a_saved_comparison_needs_one_name() {
+    let mut dash = Dash::new(SERVERS, (140, 40));
+    dash.keys(":compare saved.jsonl<Enter>");
+    let subs = subscriptions(&dash.app);
+    let sides: Vec<&SubscriptionKind> =
+        subs.iter().filter(|sub| matches!(sub.key, SubscriptionId::Side(..))).map(|sub| &sub.what).collect();
+    assert_eq!(sides, [&SubscriptionKind::Side(SideRef::File("saved.jsonl".into()))]);
+    let (a, b) = refunds();
+    answer(&mut dash, 0, Ok(pair(&a, &b)));
+    assert!(dash.screen().contains("FIRST DIFFERENCE: step 3"));
+    answer(&mut dash, 0, one(&a));
+    assert!(dash.screen().contains("name what it should be compared with"));
+}
+
+#[test]
+fn marked_threads_are_compared() {
+    let mut dash = Dash::new(SERVERS, (140, 40));
+    dash.open_server();
+    dash.keys("=");
+    assert!(dash.screen().contains("Mark a thread or a run"));
+    dash.keys("m");
+    assert!(dash.screen().contains("Marked. Press ="));
+    dash.keys("=");
+    let is_asking = |dash: &Dash| matches!(dash.app.overlays.last(), Some(Overlay::Command(_)));
+    assert!(is_asking(&dash), "with one marked row it asks for the other");
+    dash.keys("<Esc>");
+    dash.keys("<Down>=");
+    let sides = |dash: &Dash| -> Vec<String> {
+        let subs = subscriptions(&dash.app);
+        subs.iter()
+            .filter_map(|sub| match &sub.what {
+                SubscriptionKind::Side(SideRef::Thread(thread, _)) => Some(thread.id.clone()),
+                _ => None,
+            })
+            .collect()
+    };
+    assert_eq!(sides(&dash), ["01a1fbb5-173d-77d7-b93d-09bf6dcc9775", "01a1fbb6-05bd-7362-97d9-fb3f813b715e"]);
+    dash.keys("q");
+    assert!(sides(&dash).is_empty(), "closing the page stops the loading");
+    // Two marked rows, whichever is selected.
+    dash.keys("<Down>m<Down>=");
+    assert_eq!(sides(&dash), ["01a1fbb5-173d-77d7-b93d-09bf6dcc9775", "01a1fbb7-22f8-715a-974c-92e72c000193"]);
+    dash.keys("q");
+    dash.keys(":compare nope/x:t<Enter>");
+    assert!(dash.screen().contains("no agent server"));
+}
