@@ -28,7 +28,9 @@ mod stream;
 mod thread_actions;
 
 use agent_server::server_info;
-pub use agent_server::{AgentServer, CancelAction, CancelState, CancelTarget, ServerInfo, ServerKind, ThreadQuery};
+pub use agent_server::{
+    AgentServer, CancelAction, CancelState, CancelTarget, FoundThread, ServerInfo, ServerKind, ThreadPage, ThreadQuery,
+};
 pub use auth::AuthWaited;
 #[doc(hidden)]
 pub use body::read_answer;
@@ -47,5 +49,5 @@ pub use retry::Retry;
 pub use stream::EventStream;
 pub use thread_actions::{
     Acted, Choice, ForkChange, LoadedThread, RuledPlan, RuledQuestion, RunStart, StartError, StartFailure, StartGuard,
-    Started, StateEdit, ThreadIntent, ThreadPlan, WriteKind, Written,
+    Started, StateEdit, ThreadIntent, ThreadLabel, ThreadPlan, WriteKind, Written,
 };

@@ -6,8 +6,10 @@ mod base;
 mod by_rules;
 mod edit;
 mod fork;
+mod label;
 mod loaded;
 mod plan;
+mod prune;
 mod repair;
 mod start;
 #[cfg(test)]
@@ -15,12 +17,14 @@ mod tests;
 mod write;
 
 pub use by_rules::{RuledPlan, RuledQuestion};
+use label::LabelWrite;
+pub use label::ThreadLabel;
 pub use loaded::LoadedThread;
 pub use start::{RunStart, StartError, StartFailure, StartGuard, Started};
 use write::StateWrite;
 pub use write::{WriteKind, Written};
 
-use super::{AgentServer, ApiError, CancelAction, CancelState, CancelTarget, Kind, PlanError};
+use super::{AgentServer, ApiError, CancelAction, CancelState, CancelTarget, PlanError};
 use runtail_core::model::{GivenAnswer, Preview, ThreadStatus};
 use runtail_core::text::short_id;
 use serde_json::Value;
@@ -77,6 +81,10 @@ pub enum ThreadIntent {
     RestoreAssistant { thread: String },
     /// Deletes the thread.
     Delete { thread: String },
+    /// Deletes the thread if none of its runs is active.
+    Prune { thread: String },
+    /// Sets the thread's name or star.
+    Label { thread: String, label: ThreadLabel },
 }
 
 /// How a fork differs from what ran before.
@@ -114,7 +122,9 @@ impl ThreadIntent {
             | ThreadIntent::Release { thread }
             | ThreadIntent::End { thread }
             | ThreadIntent::RestoreAssistant { thread }
-            | ThreadIntent::Delete { thread } => thread,
+            | ThreadIntent::Delete { thread }
+            | ThreadIntent::Prune { thread }
+            | ThreadIntent::Label { thread, .. } => thread,
         }
     }
 }
@@ -135,7 +145,7 @@ impl ThreadPlan {
     pub fn run_start(&self) -> Option<&RunStart> {
         match &self.step {
             Step::Start(start) | Step::WriteAndStart(_, start) => Some(start),
-            Step::Cancel { .. } | Step::Delete { .. } | Step::Write(_) => None,
+            Step::Cancel { .. } | Step::Delete { .. } | Step::Prune { .. } | Step::Label(_) | Step::Write(_) => None,
         }
     }
 }
@@ -165,6 +175,11 @@ enum Step {
     Delete {
         thread: String,
     },
+    /// Deletes the thread if it is still quiet.
+    Prune {
+        thread: String,
+    },
+    Label(LabelWrite),
     /// Edits the state.
     Write(Box<StateWrite>),
     /// Edits the state, then starts a run from the new checkpoint.
@@ -188,6 +203,8 @@ pub enum Acted {
     Written(Written),
     /// The thread was deleted.
     Deleted,
+    /// The thread's name or star was set.
+    Labeled,
 }
 
 impl AgentServer {
@@ -204,6 +221,8 @@ impl AgentServer {
             }
             Step::Start(start) => self.start_on_thread(start).await.map(Acted::Started),
             Step::Delete { thread } => self.delete_quiet_thread(thread).await.map(|()| Acted::Deleted),
+            Step::Prune { thread } => self.prune_quiet_thread(thread).await.map(|()| Acted::Deleted),
+            Step::Label(write) => self.write_label(write).await.map(|()| Acted::Labeled),
             Step::Write(write) => self.write_state(write).await.map(Acted::Written),
             Step::WriteAndStart(write, start) => {
                 let (checkpoint, started) = self.write_and_start(write, start).await?;
@@ -233,16 +252,7 @@ impl AgentServer {
             let detail = if error.detail == detail { detail } else { format!("{detail}: {}", error.detail) };
             return Err(refused(ApiError { detail, hint, ..error }));
         }
-        match self.delete_thread(thread).await {
-            Ok(()) => Ok(()),
-            // Deleted by someone else.
-            Err(error) if error.kind == Kind::NotFound => Ok(()),
-            Err(error) if error.is_refusal() => Err(refused(error)),
-            Err(error) => {
-                let hint = Some("the thread may have been deleted nevertheless: refresh the list".to_string());
-                Err(StartError { failure: StartFailure::Unknown, error: ApiError { hint, ..error } })
-            }
-        }
+        self.delete_once(thread).await
     }
 }
 

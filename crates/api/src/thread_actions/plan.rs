@@ -32,6 +32,8 @@ impl AgentServer {
                 self.plan_answer(thread, interrupt.as_deref(), answer).await
             }
             ThreadIntent::Delete { thread } => self.plan_delete_thread(thread).await,
+            ThreadIntent::Prune { thread } => self.plan_prune(thread).await,
+            ThreadIntent::Label { thread, label } => self.plan_label(thread, label).await,
             ThreadIntent::Fork { thread, checkpoint, change } => {
                 self.plan_fork(thread, checkpoint.as_deref(), change).await
             }
@@ -298,7 +300,7 @@ impl AgentServer {
         Ok(self.http.shown(Service::Agent, Method::POST.to_string(), &url, Some(&body)))
     }
 
-    fn preview(
+    pub(super) fn preview(
         &self,
         thread: &str,
         method: Method,

@@ -28,6 +28,7 @@ mod spec;
 mod stuck;
 mod thread;
 mod thread_facts;
+mod thread_search;
 mod thread_status;
 
 pub use answer::{
@@ -66,6 +67,10 @@ pub use spec::{DeploymentSpec, Fetched, Installation};
 pub use stuck::{Activity, SilenceSource, StuckSign, stuck_signs};
 pub use thread::{Interrupt, Thread};
 pub use thread_facts::{Question, RunFacts, StateFacts, TaskFacts, ThreadError, ThreadFacts};
+pub use thread_search::{
+    Condition, NAME_KEY, STAR_KEY, SearchError, SearchRow, ServerFilter, THREAD_STATUSES, ThreadSearch, ThreadSort, contains,
+    title_of,
+};
 pub use thread_status::{Again, StatusRole, ThreadRecords, ThreadStatus};
 
 pub use crate::config::Format;

@@ -119,8 +119,11 @@ pub async fn drawing(State(agent): State<Arc<Agent>>, Path(id): Path<String>, ur
 }
 
 fn found_threads(agent: &Agent, body: &Value) -> Result<Vec<Value>, Refusal> {
-    let ids: Option<Vec<&str>> =
-        body["ids"].as_array().map(|ids| ids.iter().filter_map(Value::as_str).collect::<Vec<_>>());
+    // Aegra ignores the field.
+    let ids: Option<Vec<&str>> = body["ids"]
+        .as_array()
+        .filter(|_| agent.dialect != Dialect::Aegra)
+        .map(|ids| ids.iter().filter_map(Value::as_str).collect::<Vec<_>>());
     let memory = agent.memory();
     let mut found: Vec<Value> = memory
         .threads
@@ -130,13 +133,19 @@ fn found_threads(agent: &Agent, body: &Value) -> Result<Vec<Value>, Refusal> {
         .map(|thread| rows::thread(agent.dialect, thread))
         .filter(|row| body["metadata"].is_null() || contains(&row["metadata"], &body["metadata"]))
         .collect();
-    if !body["values"].is_null() {
+    let wanted = &body["values"];
+    match agent.dialect {
+        _ if wanted.is_null() => {}
         // The Python server fails at the first thread without a state.
-        if agent.dialect == Dialect::Python && found.iter().any(|row| row["values"].is_null()) {
+        Dialect::Python if found.iter().any(|row| row["values"].is_null()) => {
             let text = "Internal Server Error".to_owned();
             return Err(agent.refuse(Problem::Python(StatusCode::INTERNAL_SERVER_ERROR, text)));
         }
-        found.retain(|row| contains(&row["values"], &body["values"]));
+        Dialect::Python | Dialect::Contract => found.retain(|row| contains(&row["values"], wanted)),
+        // The JavaScript server also lists the threads without a state.
+        Dialect::JavaScript => found.retain(|row| row["values"].is_null() || contains(&row["values"], wanted)),
+        // Aegra ignores the field.
+        Dialect::Aegra => {}
     }
     Ok(found)
 }

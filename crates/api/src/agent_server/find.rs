@@ -1,0 +1,253 @@
+//! Finds threads: a search becomes one request, and each page says what the server did with it (acting reference §4).
+
+use super::quirks::ValuesSearch;
+use super::{AgentServer, ThreadQuery};
+use crate::response::Answer;
+use crate::rows::Row;
+use crate::{ApiError, Kind};
+use runtail_core::model::{SearchRow, ServerFilter, Thread, ThreadSearch, ThreadSort, contains, title_of};
+use runtail_core::text;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+
+/// The alias of the title in an extraction, and where it is.
+const TITLE: &str = "title";
+const FIRST_MESSAGE: &str = "values.messages[0].content";
+
+/// A page of found threads.
+#[derive(Debug, Clone, Default)]
+pub struct ThreadPage {
+    /// The threads in the server's order. Whether they match the part of the search that the server doesn't know is not checked.
+    pub threads: Vec<FoundThread>,
+    /// Number of threads to skip for the next page.
+    pub next_offset: usize,
+    /// Whether no page follows.
+    pub is_last: bool,
+    /// Positions of the search's terms that the server ignored, as its rows show.
+    pub ignored: BTreeSet<usize>,
+    /// Whether the server filters by the state's values.
+    pub filters_values: bool,
+}
+
+/// A listed thread.
+#[derive(Debug, Clone, Default)]
+pub struct FoundThread {
+    /// Its row, without its values.
+    pub thread: Thread,
+    /// The beginning of its first message, if the server shows it.
+    pub title: Option<String>,
+    /// Whether its state has the values that the search names; `None` if the list doesn't show that.
+    pub values_fit: Option<bool>,
+}
+
+impl FoundThread {
+    /// Returns the thread as a search sees it.
+    pub fn fits(&self, search: &ThreadSearch, now: jiff::Timestamp) -> bool {
+        let title = self.title.as_deref().unwrap_or_default();
+        search.fits(&SearchRow { thread: &self.thread, values_fit: self.values_fit, texts: &[title] }, now)
+    }
+}
+
+impl From<Thread> for FoundThread {
+    fn from(thread: Thread) -> FoundThread {
+        FoundThread { thread, title: None, values_fit: None }
+    }
+}
+
+impl AgentServer {
+    /// Returns a page of threads. The server filters by what it can; `sort` is used if it can sort.
+    ///
+    /// # Errors
+    /// See [`ApiError`]. A search that the server refuses is [`Kind::Invalid`] with the server's own words.
+    pub async fn find_threads(
+        &self,
+        search: &ThreadSearch,
+        sort: ThreadSort,
+        (offset, limit): (usize, usize),
+    ) -> Result<ThreadPage, ApiError> {
+        if let Some(id) = search.whole_id() {
+            return self.find_one(search, id).await;
+        }
+        let filter = search.server_filter();
+        loop {
+            let how = self.how_to_search_values(search);
+            let wanted = limit.min(self.quirks.largest_page());
+            let query = ThreadQuery {
+                limit: wanted,
+                offset,
+                status: filter.status.clone(),
+                metadata: filter.metadata.clone(),
+                values: filter.values.clone().filter(|_| self.quirks.values_search() != ValuesSearch::Extract),
+                sort,
+                extract: extract(search),
+                with_values: how == ValuesSearch::Rows,
+                ..ThreadQuery::default()
+            };
+            let answer = match self.search_threads(&query).await {
+                Err(error) if matches!(error.kind, Kind::Invalid(_)) && self.quirks.page_refused(wanted) => continue,
+                // The Python server fails at the first thread without a state.
+                Err(error) if matches!(error.kind, Kind::Server(_)) && query.values.is_some() => {
+                    self.quirks.set_values_search(ValuesSearch::Extract);
+                    continue;
+                }
+                answer => answer?,
+            };
+            let rows = rows_of(&answer)?;
+            let lacks_extract = !rows.is_empty() && rows.iter().all(|row| !row.extra.contains_key("extracted"));
+            if search.values().next().is_some() && how != ValuesSearch::Rows && lacks_extract {
+                self.quirks.set_values_search(ValuesSearch::Rows);
+                continue;
+            }
+            return Ok(page_of(search, rows, (offset, wanted), how, &answer));
+        }
+    }
+
+    /// Reads the thread that a search names by its whole id.
+    async fn find_one(&self, search: &ThreadSearch, id: &str) -> Result<ThreadPage, ApiError> {
+        let mut page = ThreadPage { is_last: true, filters_values: true, ..ThreadPage::default() };
+        match self.thread(id).await {
+            Ok(thread) => {
+                let is_known = thread.values.is_some();
+                let fits = values_fit(search, thread.values.as_ref());
+                let title = thread.values.as_ref().and_then(|values| title_of(&values["messages"][0]["content"]));
+                let values_fit = is_known.then_some(fits);
+                page.threads.push(FoundThread { thread: thread.in_a_list(), title, values_fit });
+                Ok(page)
+            }
+            Err(error) if error.kind == Kind::NotFound => Ok(page),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Counts the threads that the server's part of a search matches. `None` if the server can't.
+    ///
+    /// # Errors
+    /// See [`ApiError`].
+    pub async fn count_found(&self, search: &ThreadSearch) -> Result<Option<u64>, ApiError> {
+        let filter = search.server_filter();
+        let counts_values = filter.values.is_none() || self.how_to_search_values(search) == ValuesSearch::Filter;
+        if self.quirks.lacks_thread_count() || search.whole_id().is_some() || !counts_values {
+            return Ok(None);
+        }
+        match self.count_threads(&filter).await {
+            Ok(count) => Ok(Some(count)),
+            Err(error) if error.may_lack_call() => {
+                self.quirks.note_thread_count_missing();
+                Ok(None)
+            }
+            Err(error) if matches!(error.kind, Kind::Server(_)) && filter.values.is_some() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Counts threads, if the server offers it.
+    ///
+    /// # Errors
+    /// See [`ApiError`].
+    pub async fn count_threads(&self, filter: &ServerFilter) -> Result<u64, ApiError> {
+        let mut body = json!({});
+        put_filter(&mut body, filter.status.as_deref(), filter.metadata.as_ref(), filter.values.as_ref());
+        self.search(&["threads", "count"], &body).await?.json()
+    }
+
+    /// Returns how the `values.` terms of a search are checked on this server.
+    fn how_to_search_values(&self, search: &ThreadSearch) -> ValuesSearch {
+        let known = self.quirks.values_search();
+        let has_odd_path = search.values().any(|(path, _)| path_text(path).is_none());
+        match known {
+            _ if search.values().next().is_none() => ValuesSearch::Filter,
+            ValuesSearch::Extract if has_odd_path => ValuesSearch::Rows,
+            known => known,
+        }
+    }
+
+    /// Deletes threads at once, if the server offers it. Returns how many were deleted. Sent once.
+    pub(crate) async fn prune_threads(&self, ids: &[&str]) -> Result<u64, ApiError> {
+        let body = json!({"thread_ids": ids, "strategy": "delete"});
+        let answer: Value = self.post(&["threads", "prune"], &body).await?.json()?;
+        Ok(answer["pruned_count"].as_u64().unwrap_or_default())
+    }
+}
+
+/// Adds the filters of a search to a request.
+pub(super) fn put_filter(body: &mut Value, status: Option<&str>, metadata: Option<&Value>, values: Option<&Value>) {
+    for (field, value) in [("status", status.map(Value::from).as_ref()), ("metadata", metadata), ("values", values)] {
+        if let Some(value) = value {
+            body[field] = value.clone();
+        }
+    }
+}
+
+/// Returns what a list extracts from the states: the title, and the values that the search names.
+fn extract(search: &ThreadSearch) -> Map<String, Value> {
+    let mut paths = Map::new();
+    paths.insert(TITLE.into(), FIRST_MESSAGE.into());
+    for (at, (path, _)) in search.values().enumerate() {
+        if let Some(path) = path_text(path) {
+            paths.insert(format!("v{at}"), path.into());
+        }
+    }
+    paths
+}
+
+/// Returns a path in the notation of an extraction; `None` if its keys can't be written in it.
+fn path_text(path: &[String]) -> Option<String> {
+    let is_plain = |key: &String| !key.is_empty() && !key.contains(['.', '[', ']']);
+    path.iter().all(is_plain).then(|| format!("values.{}", path.join(".")))
+}
+
+/// Returns whether a state has the values that a search names.
+fn values_fit(search: &ThreadSearch, values: Option<&Value>) -> bool {
+    let at = |path: &[String]| path.iter().try_fold(values?, |value, key| value.get(key));
+    search.values().all(|(path, wanted)| at(path).is_some_and(|value| contains(value, wanted)))
+}
+
+fn rows_of(answer: &Answer) -> Result<Vec<Thread>, ApiError> {
+    let rows: Vec<Row> = answer.json()?;
+    let read = |row: Row| {
+        if !row.get().starts_with('{') {
+            return Err(answer.odd(&format!("a row is not a record: {}", text::fit(row.get(), 40))));
+        }
+        text::depth::parse::<Thread>(row.get().as_bytes()).map_err(|error| answer.odd(&error.to_string()))
+    };
+    rows.into_iter().map(read).collect()
+}
+
+fn page_of(
+    search: &ThreadSearch,
+    rows: Vec<Thread>,
+    (offset, wanted): (usize, usize),
+    how: ValuesSearch,
+    answer: &Answer,
+) -> ThreadPage {
+    let count = rows.len();
+    let is_last = count == 0 || (count < wanted && !answer.has_next_page());
+    // A row with `config` is a whole record: without values, its thread has no state. Aegra's rows have neither.
+    let shows_values = rows.iter().any(|row| row.values.is_some() || row.extra.contains_key("config"));
+    let mut page = ThreadPage { next_offset: offset + count, is_last, ..ThreadPage::default() };
+    page.filters_values = how == ValuesSearch::Filter;
+    for mut thread in rows {
+        let extracted = thread.extra.remove("extracted");
+        let content = extracted.as_ref().map(|found| &found[TITLE]);
+        let content = content.or(thread.values.as_ref().map(|values| &values["messages"][0]["content"]));
+        let title = content.and_then(title_of);
+        let values_fit = match (&extracted, how) {
+            (Some(found), ValuesSearch::Filter | ValuesSearch::Extract) => {
+                let mut values = search.values().enumerate();
+                Some(values.all(|(at, (_, wanted))| match found.get(format!("v{at}")) {
+                    Some(value) => contains(value, wanted),
+                    // The path can't be extracted, so the server's filter is trusted.
+                    None => true,
+                }))
+            }
+            _ if shows_values && how == ValuesSearch::Rows => Some(values_fit(search, thread.values.as_ref())),
+            _ => None,
+        };
+        let found = FoundThread { thread: thread.in_a_list(), title, values_fit };
+        let title = found.title.as_deref().unwrap_or_default();
+        let row = SearchRow { thread: &found.thread, values_fit: found.values_fit, texts: &[title] };
+        page.ignored.extend(search.ignored(&row));
+        page.threads.push(found);
+    }
+    page
+}
