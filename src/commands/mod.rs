@@ -6,6 +6,7 @@ pub(crate) mod answer;
 mod answer_rules;
 pub(crate) mod assistants;
 pub(crate) mod auth;
+mod bulk;
 pub(crate) mod cancel;
 pub(crate) mod change;
 pub(crate) mod collections;

@@ -8,7 +8,7 @@ mod runs;
 
 pub use cancel::{CancelState, CancelTarget};
 use find::put_filter;
-pub use find::{FoundThread, ThreadPage};
+pub use find::{FoundThread, FoundThreads, ThreadPage};
 pub(super) use quirks::Quirks;
 pub use runs::CancelAction;
 

@@ -8,11 +8,17 @@ use crate::{ApiError, Kind};
 use runtail_core::model::{SearchRow, ServerFilter, Thread, ThreadSearch, ThreadSort, contains, title_of};
 use runtail_core::text;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
+use std::cmp::Ordering;
+use std::collections::{BTreeSet, HashSet};
 
 /// The alias of the title in an extraction, and where it is.
 const TITLE: &str = "title";
 const FIRST_MESSAGE: &str = "values.messages[0].content";
+
+/// Threads of a page, those that it has in common with the page before it, and the maximum of all pages.
+const PAGE: usize = 500;
+const OVERLAP: usize = 10;
+const MAX_SCANNED: usize = 20_000;
 
 /// A page of found threads.
 #[derive(Debug, Clone, Default)]
@@ -25,8 +31,8 @@ pub struct ThreadPage {
     pub is_last: bool,
     /// Positions of the search's terms that the server ignored, as its rows show.
     pub ignored: BTreeSet<usize>,
-    /// Whether the server filters by the state's values.
-    pub filters_values: bool,
+    /// Whether the server sorts as requested, as far as its rows show.
+    pub is_sorted: bool,
 }
 
 /// A listed thread.
@@ -46,6 +52,18 @@ impl FoundThread {
         let title = self.title.as_deref().unwrap_or_default();
         search.fits(&SearchRow { thread: &self.thread, values_fit: self.values_fit, texts: &[title] }, now)
     }
+}
+
+/// The threads that match a whole search.
+#[derive(Debug, Clone, Default)]
+pub struct FoundThreads {
+    pub threads: Vec<FoundThread>,
+    /// Number of threads that were read.
+    pub scanned: usize,
+    /// Whether all threads that can match were read.
+    pub is_complete: bool,
+    /// Number of threads whose values are unknown, although the search names values.
+    pub unchecked: usize,
 }
 
 impl From<Thread> for FoundThread {
@@ -98,13 +116,58 @@ impl AgentServer {
                 self.quirks.set_values_search(ValuesSearch::Rows);
                 continue;
             }
-            return Ok(page_of(search, rows, (offset, wanted), how, &answer));
+            return Ok(page_of((search, sort), rows, (offset, wanted), how, &answer));
         }
+    }
+
+    /// Returns the threads that match a whole search, at most `limit`. Reads page by page, at most [`MAX_SCANNED`] threads.
+    ///
+    /// # Errors
+    /// See [`AgentServer::find_threads`].
+    pub async fn find_all_threads(
+        &self,
+        search: &ThreadSearch,
+        limit: usize,
+        now: jiff::Timestamp,
+    ) -> Result<FoundThreads, ApiError> {
+        let sort = search.sort.unwrap_or_default();
+        let mut found = FoundThreads::default();
+        let mut seen = HashSet::new();
+        let mut offset = 0;
+        while found.scanned < MAX_SCANNED {
+            let page = self.find_threads(search, sort, (offset, PAGE)).await?;
+            let has_values = search.values().next().is_some();
+            let before = found.scanned;
+            for one in page.threads {
+                if !seen.insert(one.thread.thread_id.clone()) {
+                    continue;
+                }
+                found.scanned += 1;
+                found.unchecked += usize::from(has_values && one.values_fit.is_none());
+                let is_sorted = page.is_sorted && sort == ThreadSort::Updated;
+                found.is_complete |= is_sorted && search.ends_at(&one.thread, now);
+                if one.fits(search, now) {
+                    if found.threads.len() >= limit {
+                        found.is_complete = false;
+                        return Ok(found);
+                    }
+                    found.threads.push(one);
+                }
+            }
+            // A server that ignores the offset repeats its page.
+            if page.is_last || found.scanned == before || found.is_complete {
+                found.is_complete |= page.is_last;
+                break;
+            }
+            // Threads move between pages when others change.
+            offset = page.next_offset.saturating_sub(OVERLAP).max(offset + 1);
+        }
+        Ok(found)
     }
 
     /// Reads the thread that a search names by its whole id.
     async fn find_one(&self, search: &ThreadSearch, id: &str) -> Result<ThreadPage, ApiError> {
-        let mut page = ThreadPage { is_last: true, filters_values: true, ..ThreadPage::default() };
+        let mut page = ThreadPage { is_last: true, is_sorted: true, ..ThreadPage::default() };
         match self.thread(id).await {
             Ok(thread) => {
                 let is_known = thread.values.is_some();
@@ -125,8 +188,8 @@ impl AgentServer {
     /// See [`ApiError`].
     pub async fn count_found(&self, search: &ThreadSearch) -> Result<Option<u64>, ApiError> {
         let filter = search.server_filter();
-        let counts_values = filter.values.is_none() || self.how_to_search_values(search) == ValuesSearch::Filter;
-        if self.quirks.lacks_thread_count() || search.whole_id().is_some() || !counts_values {
+        // Counts by values fail on Python, and are wrong on JavaScript.
+        if self.quirks.lacks_thread_count() || search.whole_id().is_some() || filter.values.is_some() {
             return Ok(None);
         }
         match self.count_threads(&filter).await {
@@ -135,7 +198,6 @@ impl AgentServer {
                 self.quirks.note_thread_count_missing();
                 Ok(None)
             }
-            Err(error) if matches!(error.kind, Kind::Server(_)) && filter.values.is_some() => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -213,8 +275,15 @@ fn rows_of(answer: &Answer) -> Result<Vec<Thread>, ApiError> {
     rows.into_iter().map(read).collect()
 }
 
+/// Returns whether a server sorts. Aegra ignores both the order and the selection of fields, and its rows may be sorted by
+/// chance.
+fn is_sorted(rows: &[Thread], sort: ThreadSort) -> bool {
+    let is_selected = |row: &Thread| row.extra.keys().all(|key| key == "state_updated_at" || key == "extracted");
+    rows.iter().all(is_selected) && rows.is_sorted_by(|a, b| sort.compare_keys(a, b) != Ordering::Greater)
+}
+
 fn page_of(
-    search: &ThreadSearch,
+    (search, sort): (&ThreadSearch, ThreadSort),
     rows: Vec<Thread>,
     (offset, wanted): (usize, usize),
     how: ValuesSearch,
@@ -225,7 +294,7 @@ fn page_of(
     // A row with `config` is a whole record: without values, its thread has no state. Aegra's rows have neither.
     let shows_values = rows.iter().any(|row| row.values.is_some() || row.extra.contains_key("config"));
     let mut page = ThreadPage { next_offset: offset + count, is_last, ..ThreadPage::default() };
-    page.filters_values = how == ValuesSearch::Filter;
+    page.is_sorted = how != ValuesSearch::Rows && is_sorted(&rows, sort);
     for mut thread in rows {
         let extracted = thread.extra.remove("extracted");
         let content = extracted.as_ref().map(|found| &found[TITLE]);
@@ -243,7 +312,7 @@ fn page_of(
             _ if shows_values && how == ValuesSearch::Rows => Some(values_fit(search, thread.values.as_ref())),
             _ => None,
         };
-        let found = FoundThread { thread: thread.in_a_list(), title, values_fit };
+        let found = FoundThread { thread: Thread { values: None, ..thread }, title, values_fit };
         let title = found.title.as_deref().unwrap_or_default();
         let row = SearchRow { thread: &found.thread, values_fit: found.values_fit, texts: &[title] };
         page.ignored.extend(search.ignored(&row));

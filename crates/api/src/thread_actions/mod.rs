@@ -3,6 +3,7 @@
 
 mod answer;
 mod base;
+mod bulk;
 mod by_rules;
 mod edit;
 mod fork;
@@ -16,6 +17,7 @@ mod start;
 mod tests;
 mod write;
 
+pub use bulk::{BULK_CONCURRENCY, BulkAction, BulkOutcome, MAX_BULK};
 pub use by_rules::{RuledPlan, RuledQuestion};
 use label::LabelWrite;
 pub use label::ThreadLabel;
@@ -54,6 +56,8 @@ pub enum ThreadIntent {
         /// The number of steps allowed; none means as before, or more if that was what it failed of.
         recursion_limit: Option<u64>,
     },
+    /// Retries what failed; nothing on a thread that has not failed.
+    Retry { thread: String },
     /// Answers one of the thread's questions.
     Answer {
         thread: String,
@@ -115,6 +119,7 @@ impl ThreadIntent {
             ThreadIntent::Cancel { thread, .. }
             | ThreadIntent::Continue { thread }
             | ThreadIntent::Again { thread, .. }
+            | ThreadIntent::Retry { thread }
             | ThreadIntent::Answer { thread, .. }
             | ThreadIntent::Fork { thread, .. }
             | ThreadIntent::EditState { thread, .. }

@@ -28,6 +28,7 @@ impl AgentServer {
             }
             ThreadIntent::Continue { thread } => self.plan_continue(thread).await,
             ThreadIntent::Again { thread, recursion_limit } => self.plan_again(thread, *recursion_limit).await,
+            ThreadIntent::Retry { thread } => self.plan_retry_failed(thread).await,
             ThreadIntent::Answer { thread, interrupt, answer } => {
                 self.plan_answer(thread, interrupt.as_deref(), answer).await
             }
@@ -136,7 +137,7 @@ impl AgentServer {
         self.plan_start(thread, title, body, &loaded, notes, None)
     }
 
-    async fn plan_again(&self, thread: &str, limit: Option<u64>) -> Result<ThreadPlan, PlanError> {
+    pub(super) async fn plan_again(&self, thread: &str, limit: Option<u64>) -> Result<ThreadPlan, PlanError> {
         let loaded = self.load_thread(thread).await?;
         let status = loaded.status();
         if status.is_active() {

@@ -60,6 +60,13 @@ impl App {
                     self.focus = Pane::Deployments;
                 }
             }
+            Request::SearchThreads(text) => {
+                if let Some(server) = &mut self.agent.server {
+                    server.show(Tab::Threads);
+                    server.threads.set_text(&text);
+                    self.focus = Pane::Stream;
+                }
+            }
             Request::RefreshThread => {
                 if let Some(viewer) = self.viewer_mut() {
                     viewer.refreshes += 1;

@@ -7,7 +7,7 @@ use super::run::Origin;
 use super::subject::Subject;
 use super::thread::AnswerFrom;
 use crate::input::action::{Action, Context};
-use runtail_api::{ApiError, LogKind, SentRequest, ThreadIntent};
+use runtail_api::{ApiError, BulkAction, LogKind, SentRequest, ThreadIntent};
 use runtail_core::config::{Mouse, Profile, Timestamps};
 use runtail_core::model::{AuthAuthenticateRequest, Change, Collection, Intent, Service, StatusTime};
 use std::path::PathBuf;
@@ -38,6 +38,8 @@ pub enum Request {
     NoteCancelling(ThreadRef, Option<String>),
     /// Return from the stream to the lists behind it, and select this thread there.
     LeaveStream(Option<String>),
+    /// Search the threads of the open server.
+    SearchThreads(String),
     /// Refresh the current thread.
     RefreshThread,
     /// Change the modes of a stream, by its number.
@@ -147,6 +149,8 @@ pub enum Route {
     Change(Arc<str>, Box<Intent>),
     /// The preview of an action on a thread.
     ThreadAction(ServerRef, Box<ThreadIntent>),
+    /// The preview of an action on several threads of a server: their ids and titles.
+    Bulk(ServerRef, BulkAction, Vec<(String, String)>),
     /// An authentication, before it is sent.
     SignIn(Arc<str>, Box<AuthAuthenticateRequest>),
     /// The explanation of a revision.

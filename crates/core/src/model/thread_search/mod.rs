@@ -51,16 +51,24 @@ impl ThreadSort {
         }
     }
 
-    /// Compares two threads in this order; equal ones by id, so that the order is stable.
-    pub fn compare(self, a: &Thread, b: &Thread) -> Ordering {
-        let changed = |thread: &Thread| thread.updated_at.or(thread.created_at);
-        let by_key = match self {
+    /// Compares two threads as a server does in this order.
+    pub fn compare_keys(self, a: &Thread, b: &Thread) -> Ordering {
+        match self {
             ThreadSort::Updated => changed(b).cmp(&changed(a)),
             ThreadSort::Created => b.created_at.cmp(&a.created_at),
-            ThreadSort::Status => a.status.cmp(&b.status).then_with(|| changed(b).cmp(&changed(a))),
-        };
-        by_key.then_with(|| a.thread_id.cmp(&b.thread_id))
+            ThreadSort::Status => a.status.cmp(&b.status),
+        }
     }
+
+    /// Compares two threads in this order; equal ones so that the order is stable.
+    pub fn compare(self, a: &Thread, b: &Thread) -> Ordering {
+        let by_key = self.compare_keys(a, b);
+        by_key.then_with(|| changed(b).cmp(&changed(a))).then_with(|| a.thread_id.cmp(&b.thread_id))
+    }
+}
+
+fn changed(thread: &Thread) -> Option<Timestamp> {
+    thread.updated_at.or(thread.created_at)
 }
 
 /// A condition of a search.
@@ -146,7 +154,7 @@ impl Condition {
             Condition::Metadata(path, wanted) => metadata.is_some_and(|m| contains(m, &nested(path, wanted))),
             Condition::Values(..) => return row.values_fit,
             Condition::Age(older, than) => {
-                let at = thread.updated_at.or(thread.created_at)?;
+                let at = changed(thread)?;
                 let age = now.duration_since(at);
                 if *older { age > *than } else { age < *than }
             }

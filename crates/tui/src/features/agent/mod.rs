@@ -2,7 +2,9 @@
 
 mod compose_view;
 pub mod composer;
+mod search_view;
 pub mod state;
+pub mod threads;
 mod update;
 mod view;
 

@@ -1,7 +1,8 @@
 //! The actions and polls of an agent server's lists, and the actions of the composer.
 
 use super::composer::Composer;
-use super::state::{MAX_ROWS, PAGE, Server, Tab};
+use super::state::{MAX_RUNS, Server, Tab};
+use super::threads::PAGE;
 use super::{Agent, compose_view, view};
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
@@ -15,18 +16,15 @@ use crate::widgets::canvas::Canvas;
 use runtail_core::model::ThreadStatus;
 use std::sync::Arc;
 
-/// Lines above the rows: breadcrumb, tabs, and column headers.
-const HEAD: u16 = 3;
-
-fn height(area: Area) -> usize {
-    area.h.saturating_sub(HEAD).into()
+fn height(server: &Server, area: Area) -> usize {
+    area.h.saturating_sub(view::head(server)).into()
 }
 
 /// Returns the status of a listed thread: that of its open page, if there is one, so that the two never differ.
 pub(crate) fn listed_status(cx: &Cx<'_>, server: &Server, thread: &str) -> ThreadStatus {
     let of = ThreadRef { server: server.server.clone(), id: thread.to_string() };
     let is_known = |status: &ThreadStatus| !matches!(status, ThreadStatus::Loading | ThreadStatus::Unknown { .. });
-    cx.lookup.page_status(&of).filter(is_known).unwrap_or_else(|| server.status_of(thread))
+    cx.lookup.page_status(&of).filter(is_known).unwrap_or_else(|| server.threads.status_of(thread))
 }
 
 impl Agent {
@@ -86,8 +84,12 @@ impl Agent {
     /// Fills in the parameters that change while the polls run.
     pub fn fill(&self, cx: &Cx<'_>, subscriptions: &mut [Subscription]) {
         for sub in subscriptions {
-            if matches!(sub.key, SubscriptionId::ThreadStatuses(_)) {
-                sub.params.statuses = self.wanted_statuses(cx.area);
+            match &sub.key {
+                SubscriptionId::ThreadStatuses(_) => sub.params.statuses = self.wanted_statuses(cx.area),
+                SubscriptionId::Threads(_) => {
+                    sub.params.threads = self.server.as_ref().map(|server| server.threads.wanted()).unwrap_or_default();
+                }
+                _ => {}
             }
             sub.params.pace = cx.session.pace(false);
         }
@@ -96,9 +98,9 @@ impl Agent {
     /// The threads whose rows are on the screen.
     fn wanted_statuses(&self, area: Area) -> Arc<[WantedStatus]> {
         let Some(server) = &self.server else { return Arc::default() };
-        let shown = server.shown_threads();
-        let window = server.thread_picker.window(shown.len(), height(area));
-        window.into_iter().filter_map(|row| server.wanted_status(&shown.get(row)?.thread_id)).collect()
+        let shown = server.threads.shown();
+        let window = server.thread_picker.window(shown.len(), height(server, area));
+        window.into_iter().filter_map(|row| server.wanted_status(shown.get(row)?)).collect()
     }
 }
 
@@ -138,8 +140,7 @@ fn compose(server: &Server) -> Requests {
         }),
         Tab::Runs => {
             let thread = server.runs_of.clone();
-            let listed = |id: &str| server.threads.value.iter().flatten().find(|t| t.thread_id == id);
-            let warning = thread.as_deref().and_then(listed).and_then(|row| row_warning(&row.status));
+            let warning = thread.as_deref().and_then(|thread| server.threads.get(thread)).and_then(|row| row_warning(&row.status));
             let assistant = thread.as_deref().and_then(|t| server.assistant_of(t));
             Origin { thread, assistant, place: None, warning }
         }
@@ -207,16 +208,16 @@ impl Component for Agent {
 
     fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
         if let Some(server) = &mut self.server {
-            let ids = server.shown_ids();
-            server.picker().step(&ids, height(cx.area), lines);
+            let height = height(server, cx.area);
+            server.pick(|picker, ids| picker.step(ids, height, lines));
         }
     }
 
     fn click(&mut self, cx: &Cx<'_>, _x: u16, y: u16) {
-        if let (Some(server), Some(row)) = (&mut self.server, y.checked_sub(HEAD)) {
-            let ids = server.shown_ids();
-            let at = server.picker().top() + usize::from(row);
-            server.picker().select(&ids, height(cx.area), at);
+        let Some(server) = &mut self.server else { return };
+        if let Some(row) = y.checked_sub(view::head(server)) {
+            let height = height(server, cx.area);
+            server.pick(|picker, ids| picker.select(ids, height, picker.top() + usize::from(row)));
         }
     }
 
@@ -226,8 +227,15 @@ impl Component for Agent {
 
     fn back(&mut self, _quit: bool) -> Option<Requests> {
         let server = self.server.as_mut()?;
-        if !server.filter.is_empty() {
-            server.filter.clear();
+        if !view::filter_of(server).is_empty() {
+            match server.tab {
+                Tab::Threads => server.threads.set_text(""),
+                Tab::Runs | Tab::Assistants => server.filter.clear(),
+            }
+            return Some(Requests::none());
+        }
+        if server.tab == Tab::Threads && !server.marked.is_empty() {
+            server.marked.clear();
             return Some(Requests::none());
         }
         (server.tab != Tab::Threads).then(|| {
@@ -237,12 +245,14 @@ impl Component for Agent {
     }
 
     fn filter(&self) -> Option<&str> {
-        self.server.as_ref().map(|server| server.filter.as_str())
+        self.server.as_ref().map(view::filter_of)
     }
 
     fn set_filter(&mut self, text: &str) {
-        if let Some(server) = &mut self.server {
-            server.filter = text.to_string();
+        match &mut self.server {
+            Some(server) if server.tab == Tab::Threads => server.threads.set_text(text),
+            Some(server) => server.filter = text.to_string(),
+            None => {}
         }
     }
 
@@ -284,13 +294,23 @@ impl Component for Agent {
 
     fn relayout(&mut self, cx: &Cx<'_>) {
         let Some(server) = &mut self.server else { return };
-        let ids = server.shown_ids();
-        server.picker().clamp(&ids, height(cx.area));
+        server.threads.refresh(cx.session.now);
+        let height = height(server, cx.area);
+        let mut at = 0;
+        server.pick(|picker, ids| {
+            picker.clamp(ids, height);
+            at = picker.cursor();
+        });
         // Near the end of the list, request more rows if there may be more.
-        let full = ids.len() >= server.limit && server.tab != Tab::Assistants;
-        let at = server.picker().at(&ids).unwrap_or(0);
-        if full && at + 5 >= ids.len() && server.limit < MAX_ROWS {
-            server.limit += PAGE;
+        match server.tab {
+            Tab::Threads => server.threads.want(at, server.thread_picker.top(), height),
+            Tab::Runs => {
+                let count = server.shown_runs().len();
+                if count >= server.limit && at + 5 >= count && server.limit < MAX_RUNS {
+                    server.limit += PAGE;
+                }
+            }
+            Tab::Assistants => {}
         }
     }
 
@@ -301,7 +321,7 @@ impl Component for Agent {
         match (&server.tab, &server.runs_of) {
             (Tab::Threads, _) => {
                 let threads = Subscription::new(SubscriptionId::Threads(of.clone()), epoch, SubscriptionKind::Name);
-                out.push(threads.with_limit(server.limit));
+                out.push(threads);
                 out.push(Subscription::new(SubscriptionId::ThreadStatuses(of), epoch, SubscriptionKind::Name));
             }
             (Tab::Runs, Some(thread)) => {
