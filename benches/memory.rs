@@ -223,7 +223,10 @@ fn tabs(count: usize) -> Built {
     built.dash.open_server();
     let threads: Vec<Value> = (0..count).map(|tab| json!({"thread_id": uuid(9, tab), "status": "busy"})).collect();
     let threads = serde_json::from_value(threads.into()).expect("threads");
-    built.dash.answer(|key| matches!(key, SubscriptionId::Threads(_)), SubscriptionEvent::Threads(ThreadsRead::all(Ok(threads))));
+    built.dash.answer(
+        |key| matches!(key, SubscriptionId::Threads(_)),
+        SubscriptionEvent::Threads(ThreadsRead::all(Ok(threads))),
+    );
     for tab in 0..count {
         built.dash.feed(Msg::Paste(uuid(9, tab)));
         let id = built.dash.app.viewer().expect("a stream").id;

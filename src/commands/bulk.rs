@@ -10,9 +10,7 @@ use crate::signals::Signals;
 use clap::Args;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
-use runtail_api::{
-    AgentServer, BULK_CONCURRENCY, BulkAction, BulkOutcome, Kind, MAX_BULK, PlanError, ThreadPlan,
-};
+use runtail_api::{AgentServer, BULK_CONCURRENCY, BulkAction, BulkOutcome, Kind, MAX_BULK, PlanError, ThreadPlan};
 use runtail_core::model::ThreadSearch;
 use runtail_core::text;
 use serde_json::{Value, json};
@@ -73,8 +71,8 @@ pub(crate) async fn run(
         return Ok(exit_of(&rows));
     }
     if planned > 0 {
-        let asked = consent::yes(&question(action, &targets), options.yes);
-        signals.unless_stopped(asked).await?;
+        let asked = question(action, &targets);
+        signals.unless_stopped(consent::yes(&asked, options.yes)).await?;
     }
     let rows = send(server, &signals, targets).await;
     print(&options.output, &rows)?;

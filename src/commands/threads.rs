@@ -266,7 +266,12 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
 }
 
 /// Returns the rows that a search finds, and reports on stderr what was not checked.
-async fn found(server: &AgentServer, search: &ThreadSearch, limit: usize, offset: usize) -> Result<Vec<Value>, Failure> {
+async fn found(
+    server: &AgentServer,
+    search: &ThreadSearch,
+    limit: usize,
+    offset: usize,
+) -> Result<Vec<Value>, Failure> {
     let wanted = limit.saturating_add(offset);
     let found = server.find_all_threads(search, wanted, Timestamp::now()).await;
     let found = found.map_err(|error| Failure::of_optional(error, "searching threads"))?;

@@ -12,6 +12,7 @@ mod commands;
 mod doctor;
 mod documents;
 mod ended;
+mod find;
 mod fork;
 mod hidden_keys;
 mod history;

@@ -2,6 +2,7 @@
 
 mod answers;
 mod dashboard;
+mod find;
 mod forks;
 mod official;
 mod python;

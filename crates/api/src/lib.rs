@@ -29,7 +29,8 @@ mod thread_actions;
 
 use agent_server::server_info;
 pub use agent_server::{
-    AgentServer, CancelAction, CancelState, CancelTarget, FoundThread, FoundThreads, ServerInfo, ServerKind, ThreadPage, ThreadQuery,
+    AgentServer, CancelAction, CancelState, CancelTarget, FoundThread, FoundThreads, ServerInfo, ServerKind,
+    ThreadPage, ThreadQuery,
 };
 pub use auth::AuthWaited;
 #[doc(hidden)]
@@ -48,6 +49,7 @@ pub use pages::Pages;
 pub use retry::Retry;
 pub use stream::EventStream;
 pub use thread_actions::{
-    Acted, BULK_CONCURRENCY, BulkAction, BulkOutcome, Choice, ForkChange, LoadedThread, MAX_BULK, RuledPlan, RuledQuestion, RunStart, StartError, StartFailure, StartGuard,
-    Started, StateEdit, ThreadIntent, ThreadLabel, ThreadPlan, WriteKind, Written,
+    Acted, BULK_CONCURRENCY, BulkAction, BulkOutcome, Choice, ForkChange, LoadedThread, MAX_BULK, RuledPlan,
+    RuledQuestion, RunStart, StartError, StartFailure, StartGuard, Started, StateEdit, ThreadIntent, ThreadLabel,
+    ThreadPlan, WriteKind, Written,
 };

@@ -160,7 +160,10 @@ impl Dash {
              "metadata": {"graph_id": "broken"}, "error": {"error": "ValueError", "message": "boom: the node failed — détails"}},
             {"thread_id": "01a1fbb8-1f78-73e0-8673-6126729aa3fd", "status": "idle", "updated_at": null, "metadata": null},
         ]));
-        self.answer(|k| matches!(k, SubscriptionId::Threads(_)), SubscriptionEvent::Threads(ThreadsRead::all(Ok(threads.unwrap()))));
+        self.answer(
+            |k| matches!(k, SubscriptionId::Threads(_)),
+            SubscriptionEvent::Threads(ThreadsRead::all(Ok(threads.unwrap()))),
+        );
     }
 
     pub fn runs(&mut self) {

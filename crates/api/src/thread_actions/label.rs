@@ -104,7 +104,8 @@ impl AgentServer {
                 if write.metadata.iter().all(is_kept) {
                     return Ok(());
                 }
-                let detail = format!("the server answered, but did not keep {}", text::clean(&keys_of(&write.metadata)));
+                let detail =
+                    format!("the server answered, but did not keep {}", text::clean(&keys_of(&write.metadata)));
                 Err(StartError { failure: StartFailure::Refused, error: self.refused_here(&write.thread, detail) })
             }
             Err(error) if error.may_lack_call() && error.kind != Kind::NotFound => {

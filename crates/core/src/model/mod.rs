@@ -68,8 +68,8 @@ pub use stuck::{Activity, SilenceSource, StuckSign, stuck_signs};
 pub use thread::{Interrupt, Thread};
 pub use thread_facts::{Question, RunFacts, StateFacts, TaskFacts, ThreadError, ThreadFacts};
 pub use thread_search::{
-    Condition, NAME_KEY, STAR_KEY, SearchError, SearchRow, ServerFilter, THREAD_STATUSES, Term, ThreadSearch, ThreadSort, contains,
-    title_of,
+    Condition, NAME_KEY, STAR_KEY, SearchError, SearchRow, ServerFilter, THREAD_STATUSES, Term, ThreadSearch,
+    ThreadSort, contains, title_of,
 };
 pub use thread_status::{Again, StatusRole, ThreadRecords, ThreadStatus};
 

@@ -9,8 +9,14 @@ use serde_json::{Value, json};
 
 /// Seconds between the changes of two neighbors.
 const PACE: f64 = 37.0;
-const SUBJECTS: [&str; 6] =
-    ["Where is my parcel?", "Refund for order", "Change the address of order", "Invoice for order", "Cancel order", "Late"];
+const SUBJECTS: [&str; 6] = [
+    "Where is my parcel?",
+    "Refund for order",
+    "Change the address of order",
+    "Invoice for order",
+    "Cancel order",
+    "Late",
+];
 
 fn object(value: Value) -> Object {
     value.as_object().cloned().unwrap_or_default()
@@ -39,7 +45,8 @@ fn thread(n: usize, now: Timestamp, assistants: &[(Graph, String)]) -> Thread {
     });
     let subject = format!("{} {}", SUBJECTS[n % SUBJECTS.len()], 70_000 + n);
     let message = stable_uuid(&format!("message {n}"));
-    let values = object(json!({"messages": [{"type": "human", "content": subject, "id": message}], "order": 70_000 + n}));
+    let values =
+        object(json!({"messages": [{"type": "human", "content": subject, "id": message}], "order": 70_000 + n}));
     let mut task = Task::new(graph.nodes().first().copied().unwrap_or_default());
     let mut thread = Thread {
         status: status.into(),
@@ -63,7 +70,8 @@ fn thread(n: usize, now: Timestamp, assistants: &[(Graph, String)]) -> Thread {
         _ => {}
     }
     let tasks = if status == "idle" { Vec::new() } else { vec![task] };
-    let metadata = json!({"graph_id": graph.name(), "thread_id": thread.id, "source": "loop", "step": 1, "parents": {}});
+    let metadata =
+        json!({"graph_id": graph.name(), "thread_id": thread.id, "source": "loop", "step": 1, "parents": {}});
     let checkpoint = checkpoint_id(at, 1);
     thread.checkpoints.push(Checkpoint { id: checkpoint, parent: None, values, tasks, metadata, at });
     (thread.updated_at, thread.state_updated_at) = (at, at);

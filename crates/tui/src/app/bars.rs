@@ -3,6 +3,7 @@
 use super::hints::hints;
 use super::{App, Overlay, Pane};
 use crate::features::stream::viewer::Viewer;
+use crate::input::action::Context;
 use crate::session::msg::NextPoll;
 use crate::session::profile::{Health, ProfileState};
 use crate::widgets::area::Area;
@@ -205,6 +206,12 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     if let Some(prompt) = &app.prompt {
         line.push(Tone::Accent, prompt.sign);
         push_input(&mut line, &prompt.input);
+        let is_search = app.overlays.is_empty() && app.pane_context() == Context::Server;
+        let saved = app.session.prefs.searches.iter().filter(|_| is_search && prompt.input.is_empty());
+        let saved: Vec<&str> = saved.map(|(name, _)| name.as_str()).collect();
+        if !saved.is_empty() {
+            line = line.right(Tone::Dim, &format!("saved (:search NAME): {}   ", text::clean(&saved.join(", "))));
+        }
         canvas.line(area.x, area.y, area.w, &line.right(Tone::Dim, "⏎ keep  Esc cancel "));
         return;
     }

@@ -102,6 +102,7 @@ impl Lookup for App {
             | ArgumentKind::Text(_)
             | ArgumentKind::Word(_)
             | ArgumentKind::Profile
+            | ArgumentKind::Search
             | ArgumentKind::Theme => Vec::new(),
         }
     }

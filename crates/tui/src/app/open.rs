@@ -1,6 +1,7 @@
 //! Opens what features request: overlays, panes and streams.
 
 use super::{App, Overlay, Pane};
+use crate::features::changes::bulk::Bulk;
 use crate::features::changes::confirm::{Confirm, Proposal};
 use crate::features::changes::journal::{Entry, JournalView};
 use crate::features::diagnostics::doctor::Doctor;

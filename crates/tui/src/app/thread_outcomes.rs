@@ -210,12 +210,7 @@ impl App {
     }
 
     /// Applies the result for one of several threads.
-    fn on_bulk_acted(
-        &mut self,
-        number: u64,
-        thread: &ThreadRef,
-        result: &Result<Acted, StartError>,
-    ) -> Vec<Effect> {
+    fn on_bulk_acted(&mut self, number: u64, thread: &ThreadRef, result: &Result<Acted, StartError>) -> Vec<Effect> {
         if matches!(result, Ok(Acted::Deleted)) {
             self.forget_deleted(thread);
         } else {

@@ -126,6 +126,9 @@ pub enum Action {
     Sort,
     ReverseSort,
     Mark,
+    MarkAll,
+    /// Star a thread, or remove its star.
+    Star,
     Watch,
     Explain,
     Compare,

@@ -164,7 +164,9 @@ impl Reading {
         let (search, sort) = (&self.wanted.search, self.wanted.sort);
         let result = client.find_threads(search, sort, (0, FIRST)).await;
         let count = match &result {
-            Ok(page) if !page.is_last && page.ignored.is_empty() => client.count_found(search).await.unwrap_or_default(),
+            Ok(page) if !page.is_last && page.ignored.is_empty() => {
+                client.count_found(search).await.unwrap_or_default()
+            }
             _ => None,
         };
         out.send(SubscriptionEvent::Threads(self.answer(0, count, result.clone()))).await;

@@ -40,6 +40,8 @@ pub enum Request {
     LeaveStream(Option<String>),
     /// Search the threads of the open server.
     SearchThreads(String),
+    /// Name the thread that is shown or selected; an empty name removes it.
+    NameThread(String),
     /// Refresh the current thread.
     RefreshThread,
     /// Change the modes of a stream, by its number.

@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 const MAX_BYTES: usize = 4096;
 const MAX_TERMS: usize = 32;
 /// The fields, as an error lists them.
-const FIELDS: &str = "status:, meta.KEY=VALUE, values.PATH=VALUE, age>1h, age<1h, graph:, assistant:, id:, name:, star:, sort:";
+const FIELDS: &str =
+    "status:, meta.KEY=VALUE, values.PATH=VALUE, age>1h, age<1h, graph:, assistant:, id:, name:, star:, sort:";
 
 /// Why a search can't be parsed, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -148,7 +149,8 @@ fn term(token: &Token<'_>) -> Result<Parsed, Wrong> {
     let Some((field, rest)) = text.split_once(':') else {
         return Ok(Parsed::Condition(Condition::Word(text.to_string())));
     };
-    let is_word = field.is_empty() || !field.chars().all(|c| c.is_ascii_lowercase() || c == '_') || rest.starts_with("//");
+    let is_word =
+        field.is_empty() || !field.chars().all(|c| c.is_ascii_lowercase() || c == '_') || rest.starts_with("//");
     if is_word {
         return Ok(Parsed::Condition(Condition::Word(text.to_string())));
     }
@@ -176,7 +178,10 @@ fn term(token: &Token<'_>) -> Result<Parsed, Wrong> {
         }
         _ => {
             let quoted = Value::String(text.to_string());
-            return Err((at, format!("unknown field `{field}:`; fields: {FIELDS}; quote it to search for the text: {quoted}")));
+            return Err((
+                at,
+                format!("unknown field `{field}:`; fields: {FIELDS}; quote it to search for the text: {quoted}"),
+            ));
         }
     }))
 }
@@ -194,7 +199,9 @@ fn age(at: usize, text: &str) -> Result<Condition, Wrong> {
     };
     let span = &text[1..];
     let parsed = parse_duration(span).filter(|_| !span.is_empty()).and_then(|span| SignedDuration::try_from(span).ok());
-    parsed.map(|than| Condition::Age(older, than)).ok_or_else(|| (at + 1, format!("`{span}` is not a duration; {form}")))
+    parsed
+        .map(|than| Condition::Age(older, than))
+        .ok_or_else(|| (at + 1, format!("`{span}` is not a duration; {form}")))
 }
 
 /// Removes the quotes of a text that has them.

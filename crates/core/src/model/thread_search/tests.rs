@@ -167,7 +167,8 @@ fn titles_are_one_short_line() {
     assert_eq!(title_of(&json!([{"type": "image"}, {"type": "text", "text": "see"}])).as_deref(), Some("see"));
     assert_eq!(title_of(&json!("x".repeat(500))).map(|title| title.len()), Some(MAX_TITLE));
     assert_eq!(title_of(&json!({"a": 1})), None);
-    let unnamed: Thread = serde_json::from_value(json!({"thread_id": "t", "metadata": {"thread_name": " ", "starred": "yes"}})).unwrap();
+    let unnamed: Thread =
+        serde_json::from_value(json!({"thread_id": "t", "metadata": {"thread_name": " ", "starred": "yes"}})).unwrap();
     assert_eq!((unnamed.name(), unnamed.is_starred()), (None, false));
 }
 

@@ -296,6 +296,11 @@ impl ThreadList {
         self.rows.get(*self.positions.get(id)?)
     }
 
+    /// Returns the position of a loaded thread.
+    pub fn position(&self, id: &str) -> Option<usize> {
+        self.positions.get(id).copied()
+    }
+
     /// Returns a loaded thread.
     pub fn get(&self, id: &str) -> Option<&Thread> {
         self.row(id).map(|row| &row.found.thread)

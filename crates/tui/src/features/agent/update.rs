@@ -13,6 +13,7 @@ use crate::session::run::{Origin, Warning, Where, act_on_thread};
 use crate::session::{Component, Cx, Request, Requests, Route, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
+use runtail_api::{BulkAction, MAX_BULK, ThreadIntent, ThreadLabel};
 use runtail_core::model::ThreadStatus;
 use std::sync::Arc;
 
@@ -113,6 +114,38 @@ fn row_warning(status: &str) -> Option<Warning> {
     }
 }
 
+/// Opens the preview of an action on all marked threads.
+fn act_on_marked(server: &Server, action: Action) -> Requests {
+    let action = match action {
+        Action::CancelRun => BulkAction::Cancel,
+        Action::Delete => BulkAction::Delete,
+        _ => BulkAction::Retry,
+    };
+    if server.marked.len() > MAX_BULK {
+        let count = server.marked.len();
+        return Requests::error(format!("{count} threads are marked; at most {MAX_BULK} at once. Nothing was sent."));
+    }
+    // In the order of the list; marked threads that are not listed by now come last.
+    let (mut listed, rest): (Vec<&String>, Vec<&String>) =
+        server.marked.iter().partition(|id| server.threads.position(id).is_some());
+    listed.sort_by_key(|id| server.threads.position(id));
+    let titled = |id: &String| {
+        let row = server.threads.row(id);
+        let title = row.and_then(|row| row.found.thread.name().or(row.found.title.as_deref()));
+        (id.clone(), title.unwrap_or_default().to_string())
+    };
+    let threads = listed.into_iter().chain(rest).map(titled).collect();
+    Route::Bulk(server.server.clone(), action, threads).into()
+}
+
+/// Stars the selected thread, or removes its star.
+fn star(server: &Server) -> Requests {
+    let Some(thread) = server.thread() else { return Requests::info("No thread is selected.") };
+    let label = ThreadLabel { name: None, starred: Some(!thread.is_starred()) };
+    let intent = ThreadIntent::Label { thread: thread.thread_id.clone(), label };
+    Route::ThreadAction(server.server.clone(), Box::new(intent)).into()
+}
+
 /// Opens the selected row.
 fn open(server: &Server) -> Requests {
     let target = match server.tab {
@@ -140,7 +173,10 @@ fn compose(server: &Server) -> Requests {
         }),
         Tab::Runs => {
             let thread = server.runs_of.clone();
-            let warning = thread.as_deref().and_then(|thread| server.threads.get(thread)).and_then(|row| row_warning(&row.status));
+            let warning = thread
+                .as_deref()
+                .and_then(|thread| server.threads.get(thread))
+                .and_then(|row| row_warning(&row.status));
             let assistant = thread.as_deref().and_then(|t| server.assistant_of(t));
             Origin { thread, assistant, place: None, warning }
         }
@@ -172,10 +208,37 @@ impl Component for Agent {
         Context::Server
     }
 
-    fn action(&mut self, _cx: &Cx<'_>, action: Action) -> Requests {
+    fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
         use Action::*;
         let Some(server) = &mut self.server else { return Requests::none() };
         match (action, server.tab) {
+            (CancelRun | Delete | Again, Tab::Threads) if !server.marked.is_empty() => {
+                return act_on_marked(server, action);
+            }
+            (Again, _) => {
+                return match Self::selected_thread(server) {
+                    Ok((ThreadRef { server, id: thread }, _)) => {
+                        Route::ThreadAction(server, Box::new(ThreadIntent::Retry { thread })).into()
+                    }
+                    Err(why) => why,
+                };
+            }
+            (Mark, Tab::Threads) => {
+                server.toggle_mark();
+                let height = height(server, cx.area);
+                server.pick(|picker, ids| picker.step(ids, height, 1));
+            }
+            (MarkAll, Tab::Threads) => server.toggle_all_marks(),
+            (Star, Tab::Threads) => return star(server),
+            (Sort, Tab::Threads) => {
+                if server.threads.search().sort.is_some() {
+                    return Requests::info("The search sets the order; change its sort: term.");
+                }
+                server.threads.sort_by_next();
+            }
+            (Mark | MarkAll | Star | Sort, _) => {
+                return Requests::info("This key works on threads. Press 1 to show them.");
+            }
             (Answer | Approve | CancelRun | RollbackRun | Delete, _) => {
                 return match Self::selected_thread(server) {
                     Ok((thread, run)) => act_on_thread(thread, run, action),

@@ -60,7 +60,12 @@ enum State {
 
 impl Bulk {
     /// Creates the dialog. Each thread has an id and a title.
-    pub fn new(cx: &crate::session::Session, server: ServerRef, action: BulkAction, threads: Vec<(String, String)>) -> Bulk {
+    pub fn new(
+        cx: &crate::session::Session,
+        server: ServerRef,
+        action: BulkAction,
+        threads: Vec<(String, String)>,
+    ) -> Bulk {
         let target = |(thread, title)| Target { number: cx.next_change.take(), thread, title, state: State::Waiting };
         Bulk {
             server,
@@ -189,7 +194,8 @@ impl Bulk {
     /// Returns a sentence about the result, and whether something went wrong.
     pub fn summary(&self) -> (bool, String) {
         let done = self.count(|state| matches!(state, State::Done(outcome, _) if outcome.is_done()));
-        let of = |wanted: BulkOutcome| self.count(|state| matches!(state, State::Done(outcome, _) if *outcome == wanted));
+        let of =
+            |wanted: BulkOutcome| self.count(|state| matches!(state, State::Done(outcome, _) if *outcome == wanted));
         let (refused, unknown, not_sent) =
             (of(BulkOutcome::Refused), of(BulkOutcome::Unknown), of(BulkOutcome::NotSent));
         let mut sentence = format!("{}: {} done", capital(self.action.word()), threads(done));
@@ -279,8 +285,12 @@ impl Bulk {
                 lines.push(Line::of(Tone::Moving, if at == 0 { "! " } else { "  " }).with(Tone::Plain, part));
             }
             match self.action {
-                BulkAction::Delete => lines.push(Line::of(Tone::Dim, &format!("{option} prunes instead: threads with an active run are left out"))),
-                BulkAction::Prune => lines.push(Line::of(Tone::Dim, &format!("{option} deletes instead: active runs are cancelled first"))),
+                BulkAction::Delete => lines.push(Line::of(
+                    Tone::Dim,
+                    &format!("{option} prunes instead: threads with an active run are left out"),
+                )),
+                BulkAction::Prune => lines
+                    .push(Line::of(Tone::Dim, &format!("{option} deletes instead: active runs are cancelled first"))),
                 BulkAction::Cancel | BulkAction::Retry => {}
             }
         }
