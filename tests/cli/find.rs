@@ -52,6 +52,11 @@ async fn searches_find_the_same_on_every_server() {
         assert_eq!(found("status:interrupted", "1000").await.len(), 124, "{dialect:?}");
         assert_eq!(found("status:error meta.user=7", "1000").await.len(), 25, "{dialect:?}");
         assert_eq!(found("graph:support meta.region=eu sort:created", "9").await.len(), 9, "{dialect:?}");
+        // Aegra doesn't find this metadata, so it is checked here.
+        runtail(folder.path(), &["threads", "create", "--metadata", r#"{"deep": {"id": 7}, "flag": true}"#])
+            .await
+            .expect(0);
+        assert_eq!(found("meta.deep.id=7 meta.flag=true", "9").await.len(), 1, "{dialect:?}");
         // The threads change 37 s apart.
         assert!((80..=96).contains(&found("age<1h", "1000").await.len()), "{dialect:?}");
         let old = found("age>12h status:error", "1000").await;

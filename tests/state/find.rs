@@ -57,7 +57,8 @@ fn wanted(dash: &Dash) -> Arc<ThreadsWanted> {
 /// A dashboard with the threads of a server open.
 fn opened(size: (u16, u16), read: ThreadsRead) -> Dash {
     let mut dash = Dash::new(CONFIG, size);
-    dash.keys("<Enter>");
+    // The list has the whole width.
+    dash.keys("<Enter>f");
     dash.assistants();
     receive(&mut dash, read);
     dash
@@ -79,7 +80,7 @@ fn ids(of: impl IntoIterator<Item = usize>) -> Vec<String> {
 #[test]
 fn a_search_says_what_the_server_applied_and_on_how_many_threads_the_rest_was_checked() {
     let mut dash = opened((140, 40), page(0..100, 0, false));
-    dash.keys("/status:error age<gt>30m Order");
+    dash.keys("/status:error age>30m Order");
     assert_eq!(wanted(&dash).search.server_filter().status.as_deref(), Some("error"));
     // Until the server answers, the loaded threads are searched.
     assert_eq!(shown(&mut dash), ids((33..100).step_by(4)));
@@ -102,7 +103,7 @@ fn no_match_is_never_claimed_for_threads_that_were_not_checked() {
     let mut dash = opened((140, 40), page(0..100, 0, false));
     dash.keys("/nothing-like-this<Enter>");
     let screen = dash.screen();
-    assert!(screen.contains("Nothing found in 100 of 10,000 threads so far."), "{screen}");
+    assert!(screen.contains("0 found in 100 of 10,000 threads, loading…"), "{screen}");
     // More is requested although no row is near the end of the screen.
     assert!(wanted(&dash).rows > 100);
     receive(&mut dash, page(90..600, 90, false));
@@ -110,7 +111,7 @@ fn no_match_is_never_claimed_for_threads_that_were_not_checked() {
     receive(&mut dash, page(590..700, 590, true));
     let screen = dash.screen();
     assert!(screen.contains("No match for “nothing-like-this”."), "{screen}");
-    assert!(screen.contains("0 found · in 700 threads"), "{screen}");
+    assert!(screen.contains("0 found in 700 threads · here: nothing-like-this"), "{screen}");
 }
 
 #[test]
@@ -155,7 +156,7 @@ fn terms_that_a_server_ignores_are_applied_here() {
     }
     receive(&mut dash, read);
     assert_eq!(shown(&mut dash), ids((1..20).step_by(4)));
-    assert!(dash.screen().contains("5 found · in 20 threads: status:error"));
+    assert!(dash.screen().contains("5 found in 20 threads · here: status:error"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Finds threads: a search becomes one request, and each page says what the server did with it (acting reference §4).
 
 use super::quirks::ValuesSearch;
-use super::{AgentServer, ThreadQuery};
+use super::{AgentServer, ServerKind, ThreadQuery};
 use crate::response::Answer;
 use crate::rows::Row;
 use crate::{ApiError, Kind};
@@ -86,7 +86,11 @@ impl AgentServer {
         if let Some(id) = search.whole_id() {
             return self.find_one(search, id).await;
         }
-        let filter = search.server_filter();
+        let left_out = match self.filters_nested_metadata(search).await? {
+            true => BTreeSet::new(),
+            false => search.nested_metadata(),
+        };
+        let filter = search.without(&left_out).server_filter();
         loop {
             let how = self.how_to_search_values(search);
             let wanted = limit.min(self.quirks.largest_page());
@@ -116,7 +120,9 @@ impl AgentServer {
                 self.quirks.set_values_search(ValuesSearch::Rows);
                 continue;
             }
-            return Ok(page_of((search, sort), rows, (offset, wanted), how, &answer));
+            let mut page = page_of((search, sort), rows, (offset, wanted), how, &answer);
+            page.ignored.extend(left_out);
+            return Ok(page);
         }
     }
 
@@ -165,6 +171,18 @@ impl AgentServer {
         Ok(found)
     }
 
+    /// Returns whether the server filters by all metadata that a search names. Aegra compares the text of top-level values, so it
+    /// never finds a nested object, a list or `true`, and nothing in its answer shows that.
+    async fn filters_nested_metadata(&self, search: &ThreadSearch) -> Result<bool, ApiError> {
+        if search.nested_metadata().is_empty() {
+            return Ok(true);
+        }
+        if self.quirks.filters_nested_metadata().is_none() {
+            self.quirks.set_filters_nested_metadata(self.info().await?.kind != ServerKind::Aegra);
+        }
+        Ok(self.quirks.filters_nested_metadata() == Some(true))
+    }
+
     /// Reads the thread that a search names by its whole id.
     async fn find_one(&self, search: &ThreadSearch, id: &str) -> Result<ThreadPage, ApiError> {
         let mut page = ThreadPage { is_last: true, is_sorted: true, ..ThreadPage::default() };
@@ -174,7 +192,9 @@ impl AgentServer {
                 let fits = values_fit(search, thread.values.as_ref());
                 let title = thread.values.as_ref().and_then(|values| title_of(&values["messages"][0]["content"]));
                 let values_fit = is_known.then_some(fits);
-                page.threads.push(FoundThread { thread: thread.in_a_list(), title, values_fit });
+                let found = FoundThread { thread: thread.in_a_list(), title, values_fit };
+                page.ignored.extend(search.ignored(&SearchRow { thread: &found.thread, values_fit, texts: &[] }));
+                page.threads.push(found);
                 Ok(page)
             }
             Err(error) if error.kind == Kind::NotFound => Ok(page),

@@ -19,6 +19,8 @@ pub(crate) struct Quirks {
     lacks_thread_streams: AtomicBool,
     lacks_thread_count: AtomicBool,
     values_search: AtomicU8,
+    /// Whether metadata filters match nested values: 0 unknown, 1 yes, 2 no.
+    nested_metadata: AtomicU8,
 }
 
 /// The order of a server's run list.
@@ -64,6 +66,7 @@ impl Default for Quirks {
             lacks_thread_streams: AtomicBool::new(false),
             lacks_thread_count: AtomicBool::new(false),
             values_search: AtomicU8::new(0),
+            nested_metadata: AtomicU8::new(0),
         }
     }
 }
@@ -122,6 +125,17 @@ impl Quirks {
 
     pub(super) fn note_thread_count_missing(&self) {
         self.lacks_thread_count.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn filters_nested_metadata(&self) -> Option<bool> {
+        match self.nested_metadata.load(Ordering::Relaxed) {
+            0 => None,
+            known => Some(known == 1),
+        }
+    }
+
+    pub(super) fn set_filters_nested_metadata(&self, filters: bool) {
+        self.nested_metadata.store(if filters { 1 } else { 2 }, Ordering::Relaxed);
     }
 
     pub(super) fn values_search(&self) -> ValuesSearch {

@@ -131,7 +131,7 @@ fn found_threads(agent: &Agent, body: &Value) -> Result<Vec<Value>, Refusal> {
         .filter(|thread| ids.as_ref().is_none_or(|ids| ids.contains(&thread.id.as_str())))
         .filter(|thread| body["status"].as_str().is_none_or(|status| thread.status == status))
         .map(|thread| rows::thread(agent.dialect, thread))
-        .filter(|row| body["metadata"].is_null() || contains(&row["metadata"], &body["metadata"]))
+        .filter(|row| has_metadata(agent.dialect, &row["metadata"], &body["metadata"]))
         .collect();
     let wanted = &body["values"];
     match agent.dialect {
@@ -148,6 +148,18 @@ fn found_threads(agent: &Agent, body: &Value) -> Result<Vec<Value>, Refusal> {
         Dialect::Aegra => {}
     }
     Ok(found)
+}
+
+/// Aegra compares the text of top-level values with Python's `str`, so it never finds an object, a list or a boolean.
+fn has_metadata(dialect: Dialect, metadata: &Value, wanted: &Value) -> bool {
+    if dialect != Dialect::Aegra {
+        return wanted.is_null() || contains(metadata, wanted);
+    }
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let is_same = |(key, wanted): (&String, &Value)| {
+        (wanted.is_string() || wanted.is_number()) && metadata.get(key).is_some_and(|value| text(value) == text(wanted))
+    };
+    wanted.as_object().into_iter().flatten().all(is_same)
 }
 
 const FIELDS: [&str; 9] = [

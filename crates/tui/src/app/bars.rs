@@ -12,7 +12,7 @@ use crate::widgets::line::{Line, Tone};
 use crate::widgets::status::tones;
 use crate::widgets::text_input::TextInput;
 use crate::widgets::theme::PRODUCTION;
-use runtail_api::ApiError;
+use runtail_api::{ApiError, Kind};
 use runtail_core::text;
 use std::time::Duration;
 
@@ -194,7 +194,9 @@ fn server_health<'a>(app: &'a App, profile: &str) -> (Option<&'a ApiError>, bool
     // The polled list of threads is newer than the server info, which is requested once.
     if let Some(server) = app.agent.server.as_ref().filter(|s| &*s.server.profile == profile && s.threads.at.is_some())
     {
-        return (server.threads.error.as_ref(), true);
+        // A search that the server refuses says nothing about its health.
+        let error = server.threads.error.as_ref().filter(|error| !matches!(error.kind, Kind::Invalid(_)));
+        return (error, true);
     }
     let infos = || app.agent.infos.iter().filter(|(server, _)| &*server.profile == profile).map(|(_, info)| info);
     (infos().find_map(|i| i.error.as_ref()), infos().any(|i| i.value.is_some()))

@@ -8,6 +8,7 @@ use super::Thread;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 pub use parse::SearchError;
 
@@ -144,6 +145,15 @@ impl Condition {
         }
     }
 
+    /// Returns whether it is about metadata that is more than a text or a number at the top level.
+    fn is_nested_metadata(&self) -> bool {
+        match self {
+            Condition::Metadata(path, value) => path.len() > 1 || !(value.is_string() || value.is_number()),
+            Condition::Star(starred) => *starred,
+            _ => false,
+        }
+    }
+
     /// Returns whether a row fulfills it; `None` if the row doesn't show that.
     fn holds(&self, row: &SearchRow<'_>, now: Timestamp) -> Option<bool> {
         let thread = row.thread;
@@ -233,6 +243,18 @@ impl ThreadSearch {
         filter.metadata = (!metadata.is_empty()).then_some(Value::Object(metadata));
         filter.values = (!values.is_empty()).then_some(Value::Object(values));
         filter
+    }
+
+    /// Returns the positions of the terms about metadata that is more than a text or a number at the top level.
+    pub fn nested_metadata(&self) -> BTreeSet<usize> {
+        let terms = self.terms.iter().enumerate();
+        terms.filter(|(_, term)| term.condition.is_nested_metadata()).map(|(at, _)| at).collect()
+    }
+
+    /// Returns the search without the terms at these positions.
+    pub fn without(&self, positions: &BTreeSet<usize>) -> ThreadSearch {
+        let terms = self.terms.iter().enumerate().filter(|(at, _)| !positions.contains(at));
+        ThreadSearch { text: self.text.clone(), terms: terms.map(|(_, term)| term.clone()).collect(), sort: self.sort }
     }
 
     /// Returns whether a row matches. A condition that the row doesn't show is not fulfilled.

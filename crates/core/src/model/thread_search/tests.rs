@@ -140,6 +140,15 @@ fn errors_have_a_position_and_what_is_allowed() {
 }
 
 #[test]
+fn nested_metadata_can_be_left_out_of_the_request() {
+    let search = parsed("meta.user=42 meta.n.x=1 star:yes meta.flag=true graph:support meta.tags=[1] refund");
+    let nested = search.nested_metadata();
+    assert_eq!(nested.iter().copied().collect::<Vec<_>>(), [1, 2, 3, 5]);
+    let filter = search.without(&nested).server_filter();
+    assert_eq!(filter.metadata, Some(json!({"user": 42, "graph_id": "support"})));
+}
+
+#[test]
 fn quotes_and_json_keep_their_spaces() {
     let search = parsed(r#"meta."a b".c="d e" meta.list=[1, {"k": "] x"}] "two words" say"what"#);
     let conditions: Vec<&Condition> = search.terms().iter().map(|term| &term.condition).collect();

@@ -18,21 +18,22 @@ pub(super) fn search_line(list: &ThreadList) -> Option<Line> {
     let found = count(list.shown().len());
     line.push(Tone::Strong, &format!("{found} found"));
     let (server, here) = list.sides();
-    let terms = |terms: &[&str]| text::clean(&terms.join(" ")).into_owned();
-    if !server.is_empty() {
-        line.push(Tone::Dim, " · by the server: ");
-        line.push(Tone::Plain, &terms(&server));
-    }
+    // The numbers come first, because a narrow pane cuts the end.
     if !here.is_empty() {
-        line.push(Tone::Dim, &format!(" · in {}: ", checked(list)));
-        line.push(Tone::Plain, &terms(&here));
+        line.push(Tone::Plain, &format!(" in {}", checked(list)));
+    }
+    if list.is_loading() {
+        line.push(Tone::Moving, ", loading…");
     }
     match list.unchecked() {
         0 => {}
         n => line.push(Tone::Moving, &format!(" · {} can't be checked: the list has no values", threads(n))),
     }
-    if list.is_loading() {
-        line.push(Tone::Dim, " · loading…");
+    for (label, terms) in [("by the server", server), ("here", here)] {
+        if !terms.is_empty() {
+            line.push(Tone::Dim, &format!(" · {label}: "));
+            line.push(Tone::Plain, &text::clean(&terms.join(" ")));
+        }
     }
     Some(line)
 }
