@@ -183,6 +183,9 @@ async fn send(server: &AgentServer, signals: &Signals, targets: Vec<Target>) -> 
             return row(&target.thread, (BulkOutcome::NotSent.word(), None));
         }
         let result = server.act_on_thread(plan).await;
+        if result.as_ref().is_err_and(|failed| failed.error.kind == Kind::NotFound) {
+            return row(&target.thread, ("not_found", None));
+        }
         let (outcome, why) = BulkOutcome::of(&result);
         let mut row = row(&target.thread, (outcome.word(), why));
         if let Ok(runtail_api::Acted::Started(started)) = &result {

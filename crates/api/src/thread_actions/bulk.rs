@@ -141,7 +141,7 @@ fn of_targets(targets: &[CancelTarget]) -> (BulkOutcome, Option<String>) {
 }
 
 impl AgentServer {
-    /// Plans a retry of a failed thread. A thread in another state is left alone, although its input could run again.
+    /// Plans a retry of a failed thread. A thread in another state is refused, although its input could run again.
     pub(super) async fn plan_retry_failed(&self, thread: &str) -> Result<ThreadPlan, PlanError> {
         let loaded = self.load_thread(thread).await?;
         match loaded.status() {

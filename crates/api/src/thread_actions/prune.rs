@@ -1,7 +1,7 @@
 //! Prunes a thread: deletes it only if none of its runs is active. Servers without `POST /threads/prune` get a `DELETE`.
 
 use super::{StartError, StartFailure, Step, ThreadPlan, unfit};
-use crate::{AgentServer, ApiError, Kind, PlanError};
+use crate::{AgentServer, ApiError, Kind, PlanError, ServerKind};
 use reqwest::Method;
 use runtail_core::model::{Consent, Note, Preview};
 use runtail_core::text::short_id;
@@ -64,8 +64,11 @@ impl AgentServer {
     pub(super) async fn delete_once(&self, thread: &str) -> Result<(), StartError> {
         match self.delete_thread(thread).await {
             Ok(()) => Ok(()),
-            // Deleted by someone else.
-            Err(error) if error.kind == Kind::NotFound => Ok(()),
+            // Deleted by someone else, unless the server may lack the call.
+            Err(error) if error.kind == Kind::NotFound => match self.info().await {
+                Ok(info) if info.kind != ServerKind::Other => Ok(()),
+                _ => Err(deletion_error(error)),
+            },
             Err(error) => Err(deletion_error(error)),
         }
     }

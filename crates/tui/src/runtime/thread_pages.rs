@@ -71,7 +71,7 @@ fn is_same_request(a: &ThreadsWanted, b: &ThreadsWanted) -> bool {
 }
 
 impl Reading {
-    /// Notes what is needed now. Another search begins anew.
+    /// Notes what is needed now. Another search starts over.
     fn begin(&mut self, wanted: Arc<ThreadsWanted>) {
         if !is_same_request(&self.wanted, &wanted) {
             *self = Reading::default();

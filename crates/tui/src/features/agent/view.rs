@@ -177,7 +177,7 @@ fn table(cx: &Cx<'_>, server: &Server, width: usize, ids: &[&str]) -> (Line, Vec
                 line.push(tone, &format!("  {notes}"));
                 lines.push(line);
             }
-            format!("{:<STATE$} {:<14} {:>5}  {}", "STATUS", "THREAD", "AGE", "GRAPH, NAME, FIRST MESSAGE OR METADATA")
+            format!("{:<STATE$} {:<14} {:>5}  {}", "STATUS", "THREAD", "AGE", "GRAPH, NAME OR MESSAGE")
         }
         Tab::Runs => {
             let thread = server.runs_of.as_deref().map(|thread| listed_status(cx, server, thread)).unwrap_or_default();
