@@ -351,6 +351,15 @@ impl Component for Agent {
                 "app.command",
                 "app.help",
             ]),
+            Tab::Threads if !server.marked.is_empty() => Some(&[
+                "server.mark",
+                "server.cancel",
+                "server.delete",
+                "server.retry",
+                "app.back",
+                "app.command",
+                "app.help",
+            ]),
             Tab::Threads => None,
         }
     }
