@@ -228,6 +228,11 @@ impl Component for Agent {
                 let height = height(server, cx.area);
                 server.pick(|picker, ids| picker.step(ids, height, 1));
             }
+            // Other lists have no marks, and Space turns their pages.
+            (Mark, _) => {
+                let height = height(server, cx.area);
+                server.pick(|picker, ids| picker.step(ids, height, height as isize));
+            }
             (MarkAll, Tab::Threads) => server.toggle_all_marks(),
             (Star, Tab::Threads) => return star(server),
             (Sort, Tab::Threads) => {
@@ -236,7 +241,7 @@ impl Component for Agent {
                 }
                 server.threads.sort_by_next();
             }
-            (Mark | MarkAll | Star | Sort, _) => {
+            (MarkAll | Star | Sort, _) => {
                 return Requests::info("This key works on threads. Press 1 to show them.");
             }
             (Answer | Approve | CancelRun | RollbackRun | Delete, _) => {
