@@ -6,7 +6,7 @@ use runtail_core::model::{Deployment, LogLine, Revision};
 use runtail_stream::{Decoder, Frame, Framer, Item, Record, Seq};
 use runtail_testkit::dash::{Dash, demo_like, listed};
 use runtail_tui::features::stream::tabs::MAX_TABS;
-use runtail_tui::session::msg::{Msg, NextPoll, SubscriptionEvent, SubscriptionId};
+use runtail_tui::session::msg::{Msg, NextPoll, SubscriptionEvent, SubscriptionId, ThreadsRead};
 use serde_json::{Value, json};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::process::Command;
@@ -223,7 +223,10 @@ fn tabs(count: usize) -> Built {
     built.dash.open_server();
     let threads: Vec<Value> = (0..count).map(|tab| json!({"thread_id": uuid(9, tab), "status": "busy"})).collect();
     let threads = serde_json::from_value(threads.into()).expect("threads");
-    built.dash.answer(|key| matches!(key, SubscriptionId::Threads(_)), SubscriptionEvent::Threads(Ok(threads)));
+    built.dash.answer(
+        |key| matches!(key, SubscriptionId::Threads(_)),
+        SubscriptionEvent::Threads(ThreadsRead::all(Ok(threads))),
+    );
     for tab in 0..count {
         built.dash.feed(Msg::Paste(uuid(9, tab)));
         let id = built.dash.app.viewer().expect("a stream").id;

@@ -23,6 +23,7 @@ use runtail_tui::input::key::{Code, Key};
 use runtail_tui::session::checkpoints::{CheckpointDetails, CheckpointPage, CheckpointState, HistoryRequest};
 use runtail_tui::session::msg::{
     Applied, Effect, EffectResult, Msg, NextPoll, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
+    ThreadsRead,
 };
 use runtail_tui::session::msg::{Chunk, FileStep};
 use serde_json::{Value, json};
@@ -259,7 +260,7 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
             SubscriptionEvent::Revisions(if well { Ok(all) } else { Err(error(text)) }, next)
         }
         SubscriptionId::Threads(_) => {
-            SubscriptionEvent::Threads(if well { Ok(vec![read(text)]) } else { Err(error(text)) })
+            SubscriptionEvent::Threads(ThreadsRead::all(if well { Ok(vec![read(text)]) } else { Err(error(text)) }))
         }
         SubscriptionId::ThreadStatuses(_) => {
             let of = sub.params.statuses.first()?.clone();

@@ -11,6 +11,7 @@ use runtail_stream::{Item, Record, SnapshotLoader, SnapshotScope};
 use runtail_tui::app::subscriptions;
 use runtail_tui::session::msg::{
     Described, Effect, EffectResult, NextPoll, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
+    ThreadsRead,
 };
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -173,7 +174,7 @@ impl Clients {
                 SubscriptionEvent::Lines { lines, incomplete: true }
             }
             (SubscriptionId::Threads(_), _) => {
-                SubscriptionEvent::Threads(self.agent.threads(&ThreadQuery::default()).await)
+                SubscriptionEvent::Threads(ThreadsRead::all(self.agent.threads(&ThreadQuery::default()).await))
             }
             (SubscriptionId::ThreadStatuses(_), _) => {
                 let of = sub.params.statuses.first()?.clone();

@@ -7,6 +7,7 @@ mod answer_rules;
 pub(crate) mod assistants;
 pub(crate) mod auth;
 pub(crate) mod bisect;
+mod bulk;
 pub(crate) mod cancel;
 pub(crate) mod change;
 pub(crate) mod collections;

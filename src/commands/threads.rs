@@ -1,16 +1,17 @@
-//! `threads list`, `count`, `get`, `create`, `state`, `history`, `copy` and `delete`.
+//! `threads list`, `count`, `get`, `create`, `state`, `history`, `copy` and `label`.
 
 use crate::args::Globals;
-use crate::commands::history_tree;
-use crate::consent::{self, Yes};
+use crate::commands::change::{Sending, acting};
+use crate::commands::{bulk, history_tree};
 use crate::context::Context;
 use crate::exit::{Exit, Failure, offered};
 use crate::output::{Column, Format, Output, cell, color, column, complain, status_column, time};
 use crate::resolve;
 use clap::{Args, Subcommand};
 use futures::StreamExt;
-use runtail_api::{AgentServer, Kind, ThreadQuery};
-use runtail_core::model::{ThreadFacts, ThreadRecords, ThreadStatus};
+use jiff::Timestamp;
+use runtail_api::{AgentServer, BulkAction, FoundThread, ThreadIntent, ThreadLabel, ThreadQuery};
+use runtail_core::model::{ServerFilter, ThreadFacts, ThreadRecords, ThreadSearch, ThreadStatus};
 use runtail_core::text;
 use serde_json::{Value, json};
 
@@ -22,10 +23,22 @@ const MOST_TOLD: usize = 200;
 /// Maximum number of threads to read concurrently.
 const MAX_CONCURRENCY: usize = 8;
 
+const LANGUAGE: &str = "\
+A search is a list of conditions that must all hold:
+  status:error            idle, busy, interrupted or error
+  meta.user=42            metadata; the value is JSON, otherwise text (meta.user=\"42\" is the text)
+  values.order.id=7       a value of the state
+  age>1h  age<30m         time since the last change (s, m, h, d)
+  graph:NAME  assistant:ID  id:ID  name:TEXT  star:yes  star:no
+  refund \"two words\"      text in the id, the status, the metadata or the first message
+  sort:created            updated (default), created or status
+
+The server filters by status, metadata, values, graph and star; the rest is checked here, page by page, on at most 20,000 threads.";
+
 /// Commands for threads.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// List threads, last changed first
+    /// List or search threads, last changed first
     #[command(visible_alias = "search")]
     List(List),
     /// Count threads
@@ -40,13 +53,25 @@ pub enum Command {
     History(History),
     /// Copy a thread with its history
     Copy(Get),
-    /// Delete threads with their runs and checkpoints
-    Delete(Delete),
+    /// Name or star a thread, in its metadata; everyone who uses the server sees it
+    Label(Label),
+    /// Cancel the active runs of threads
+    Cancel(bulk::Options),
+    /// Delete threads with their runs and checkpoints; active runs are cancelled first
+    Delete(bulk::Options),
+    /// Delete threads on which no run is active
+    Prune(bulk::Options),
+    /// Retry failed threads
+    Retry(bulk::Options),
 }
 
 /// Options of `threads list`.
 #[derive(Debug, Args)]
+#[command(after_long_help = LANGUAGE)]
 pub struct List {
+    /// A search, as one argument
+    #[arg(value_name = "QUERY", value_parser = query, conflicts_with_all = ["status", "metadata"])]
+    query: Option<ThreadSearch>,
     /// Maximum number
     #[arg(long, default_value_t = 50)]
     limit: usize,
@@ -61,7 +86,11 @@ pub struct List {
 
 /// Options of `threads count`.
 #[derive(Debug, Args)]
+#[command(after_long_help = LANGUAGE)]
 pub struct Count {
+    /// A search, as one argument
+    #[arg(value_name = "QUERY", value_parser = query, conflicts_with_all = ["status", "metadata"])]
+    query: Option<ThreadSearch>,
     #[command(flatten)]
     filter: Filter,
     #[command(flatten)]
@@ -121,16 +150,28 @@ pub struct History {
     output: Output,
 }
 
-/// Options of `threads delete`.
+/// Options of `threads label`.
 #[derive(Debug, Args)]
-pub struct Delete {
-    /// The threads' ids
-    #[arg(value_name = "T", required = true)]
-    threads: Vec<String>,
+pub struct Label {
+    /// The thread's id
+    #[arg(value_name = "T")]
+    thread: String,
+    /// Its name; an empty one removes it
+    #[arg(long, value_name = "NAME", required_unless_present_any = ["star", "unstar"])]
+    name: Option<String>,
+    /// Star it
+    #[arg(long, conflicts_with = "unstar")]
+    star: bool,
+    /// Remove its star
+    #[arg(long)]
+    unstar: bool,
     #[command(flatten)]
-    yes: Yes,
-    #[command(flatten)]
-    output: Output,
+    sending: Sending,
+}
+
+/// Parses an argument as a search.
+pub(crate) fn query(text: &str) -> Result<ThreadSearch, String> {
+    ThreadSearch::parse(text).map_err(|error| error.to_string())
 }
 
 /// Parses an argument as a JSON object.
@@ -146,7 +187,14 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
     let context = Context::load(globals)?;
     let (site, server) = resolve::agent_server(&context).await?;
     match command {
-        Command::List(List { limit, offset, filter: Filter { status, metadata }, output }) => {
+        Command::List(List { query: Some(search), limit, offset, output, .. }) => {
+            let mut rows = found(&server, &search, limit, offset).await?;
+            if output.format() == Format::Table {
+                tell_statuses(&server, &mut rows).await;
+            }
+            output.rows(&rows, &found_columns())?;
+        }
+        Command::List(List { query: None, limit, offset, filter: Filter { status, metadata }, output }) => {
             let query = ThreadQuery { limit, offset, status, metadata, ..ThreadQuery::default() };
             let listed = server.thread_rows(&query).await;
             let mut rows = listed.map_err(|error| Failure::of_optional(error, "listing threads"))?;
@@ -155,8 +203,9 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             }
             output.rows(&rows, &columns())?;
         }
-        Command::Count(Count { filter: Filter { status, metadata }, output }) => {
-            let count = server.count_threads(status.as_deref(), metadata.as_ref()).await;
+        Command::Count(Count { query: Some(search), output, .. }) => output.one(&count(&server, &search).await?)?,
+        Command::Count(Count { query: None, filter: Filter { status, metadata }, output }) => {
+            let count = server.count_threads(&ServerFilter { status, metadata, values: None }).await;
             output.one(&json!({"count": count.map_err(|error| Failure::of_optional(error, "counting threads"))?}))?;
         }
         Command::Get(options) => {
@@ -202,12 +251,59 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             let copied = server.copy_thread(&options.thread).await;
             options.output.one(&copied.map_err(|error| Failure::of_optional(error, "copying threads"))?)?;
         }
-        Command::Delete(options) => {
-            context.check_write(&site.profile)?;
-            return delete(&server, options).await;
+        Command::Label(options) => {
+            let Label { thread, name, star, unstar, sending } = options;
+            let label = ThreadLabel { name, starred: (star || unstar).then_some(star) };
+            let intent = ThreadIntent::Label { thread, label };
+            return acting::run(globals, intent, &sending, false).await;
         }
+        Command::Cancel(options) => return bulk::run(&context, &site, &server, BulkAction::Cancel, options).await,
+        Command::Delete(options) => return bulk::run(&context, &site, &server, BulkAction::Delete, options).await,
+        Command::Prune(options) => return bulk::run(&context, &site, &server, BulkAction::Prune, options).await,
+        Command::Retry(options) => return bulk::run(&context, &site, &server, BulkAction::Retry, options).await,
     }
     Ok(Exit::Done)
+}
+
+/// Returns the rows that a search finds, and reports on stderr what was not checked.
+async fn found(
+    server: &AgentServer,
+    search: &ThreadSearch,
+    limit: usize,
+    offset: usize,
+) -> Result<Vec<Value>, Failure> {
+    let wanted = limit.saturating_add(offset);
+    let found = server.find_all_threads(search, wanted, Timestamp::now()).await;
+    let found = found.map_err(|error| Failure::of_optional(error, "searching threads"))?;
+    if found.unchecked > 0 {
+        complain(&format!("warning: {} threads can't be checked: this server's lists have no values", found.unchecked));
+    }
+    if !found.is_complete && found.threads.len() < wanted {
+        complain(&format!("warning: only the first {} threads were checked; there may be more", found.scanned));
+    }
+    Ok(found.threads.iter().skip(offset).map(found_row).collect())
+}
+
+/// Returns a found thread as the server sent it, with its title.
+fn found_row(found: &FoundThread) -> Value {
+    let mut row = json!(found.thread);
+    if let Some(title) = &found.title {
+        row["title"] = title.as_str().into();
+    }
+    row
+}
+
+/// Counts what a search finds: by the server if it can, otherwise by reading the threads.
+async fn count(server: &AgentServer, search: &ThreadSearch) -> Result<Value, Failure> {
+    let refused = |error| Failure::of_optional(error, "counting threads");
+    if search.terms().iter().all(|term| term.condition.is_for_server())
+        && let Some(count) = server.count_found(search).await.map_err(refused)?
+    {
+        return Ok(json!({"count": count, "complete": true}));
+    }
+    let found = server.find_all_threads(search, usize::MAX, Timestamp::now()).await.map_err(refused)?;
+    let is_complete = found.is_complete && found.unchecked == 0;
+    Ok(json!({"count": found.threads.len(), "complete": is_complete, "checked": found.scanned - found.unchecked}))
 }
 
 /// Replaces the server's status with the one that the dashboard shows, because `interrupted` has four causes and a copied
@@ -224,35 +320,6 @@ async fn tell_statuses(server: &AgentServer, rows: &mut [Value]) {
         row["questions"] = status.questions().len().into();
     });
     futures::stream::iter(looks).buffer_unordered(MAX_CONCURRENCY).collect::<()>().await;
-}
-
-/// Deletes threads one by one; a failure doesn't stop the others.
-async fn delete(server: &AgentServer, Delete { threads, yes, output }: Delete) -> Result<Exit, Failure> {
-    let what = match threads.as_slice() {
-        [one] => format!("thread {}", text::clean(one)),
-        several => format!("{} threads", several.len()),
-    };
-    consent::yes(&format!("Delete {what} with all runs and checkpoints"), yes).await?;
-    let (mut rows, mut exit) = (Vec::new(), Exit::Done);
-    for thread in &threads {
-        let status = match server.delete_thread(thread).await {
-            Ok(()) => "deleted",
-            Err(error) => {
-                complain(&error.to_string());
-                if exit == Exit::Done {
-                    exit = Exit::of(&error);
-                }
-                if error.kind == Kind::NotFound { "not_found" } else { "failed" }
-            }
-        };
-        rows.push(json!({"thread_id": thread, "status": status}));
-    }
-    let columns = [
-        column("THREAD", |row| cell(&row["thread_id"])),
-        status_column("STATUS", color::of_thread, |row| cell(&row["status"])),
-    ];
-    output.rows(&rows, &columns)?;
-    Ok(exit)
 }
 
 /// Fetches states in pages, because each one has all values.
@@ -284,6 +351,21 @@ fn history_columns() -> [Column; 5] {
         column("NEXT", |row| {
             let next = row["next"].as_array().into_iter().flatten().map(cell);
             next.collect::<Vec<_>>().join(", ")
+        }),
+    ]
+}
+
+fn found_columns() -> [Column; 5] {
+    [
+        column("THREAD", |row| cell(&row["thread_id"])),
+        status_column("STATUS", color::of_thread, |row| cell(&row["status"])),
+        column("UPDATED", |row| time(&row["updated_at"])),
+        column("GRAPH", |row| cell(&row["metadata"]["graph_id"])),
+        column("NAME OR FIRST MESSAGE", |row| {
+            let name = [&row["metadata"]["name"], &row["metadata"]["thread_name"]];
+            let name = name.into_iter().find(|name| name.as_str().is_some_and(|name| !name.trim().is_empty()));
+            let star = if row["metadata"]["starred"] == true { "* " } else { "" };
+            format!("{star}{}", cell(name.unwrap_or(&row["title"])))
         }),
     ]
 }

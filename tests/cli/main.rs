@@ -14,6 +14,7 @@ mod compare;
 mod doctor;
 mod documents;
 mod ended;
+mod find;
 mod fork;
 mod hidden_keys;
 mod history;

@@ -581,6 +581,7 @@ async fn thread_states_runs_and_graphs_are_read() {
             200,
             r#"{"nodes":[{"id":"__start__"},{"id":"chat"}],"edges":[{"source":"__start__","target":"chat"}]}"#,
         ),
+        ("GET", "/threads/t-1") => json(200, r#"{"thread_id":"t-1","status":"idle"}"#),
         ("DELETE", "/threads/t-1") => json(204, ""),
         _ => common_response(seen, "success", &idle()),
     })

@@ -3,6 +3,7 @@
 mod answers;
 mod compare;
 mod dashboard;
+mod find;
 mod forks;
 mod official;
 mod python;

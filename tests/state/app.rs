@@ -14,7 +14,9 @@ use runtail_tui::features::stream::viewer::{VIEWS, View};
 use runtail_tui::input::action::{Action, Context};
 use runtail_tui::input::key::{Code, Key};
 use runtail_tui::input::keymap::{BINDINGS, Keymap};
-use runtail_tui::session::msg::{Effect, EffectResult, Msg, SubscriptionEvent, SubscriptionId, SubscriptionKind};
+use runtail_tui::session::msg::{
+    Effect, EffectResult, Msg, SubscriptionEvent, SubscriptionId, SubscriptionKind, ThreadsRead,
+};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -297,7 +299,11 @@ fn outdated_responses_are_ignored() {
     let threads = serde_json::from_str(r#"[{"thread_id": "late"}]"#).unwrap();
     // After a manual refresh, the response to the first request is outdated.
     dash.keys("r");
-    let late = Msg::Subscription { key: sub.key, epoch: sub.epoch, event: SubscriptionEvent::Threads(Ok(threads)) };
+    let late = Msg::Subscription {
+        key: sub.key,
+        epoch: sub.epoch,
+        event: SubscriptionEvent::Threads(ThreadsRead::all(Ok(threads))),
+    };
     dash.feed(late);
     assert!(!dash.screen().contains("late"));
 }

@@ -16,6 +16,7 @@ mod entries;
 mod event_views;
 mod exactly_once;
 mod export;
+mod find;
 mod fuzz;
 mod history;
 mod inbox;

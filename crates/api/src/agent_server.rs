@@ -2,10 +2,13 @@
 
 mod cancel;
 mod checkpoints;
+mod find;
 mod quirks;
 mod runs;
 
 pub use cancel::{CancelState, CancelTarget};
+use find::put_filter;
+pub use find::{FoundThread, FoundThreads, ThreadPage};
 pub(super) use quirks::Quirks;
 pub use runs::CancelAction;
 
@@ -15,11 +18,11 @@ use super::response::Answer;
 use super::rows::{Received, Row};
 use super::{ApiError, EventStream, Kind, Retry};
 use reqwest::{Method, Url};
-use runtail_core::model::{Assistant, RunCreate, Thread};
+use runtail_core::model::{Assistant, RunCreate, Thread, ThreadSort};
 use runtail_core::text;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::convert::identity;
 use std::sync::Arc;
 
@@ -97,13 +100,32 @@ pub struct ThreadQuery {
     pub metadata: Option<Value>,
     /// Only these threads, if the server supports the field; empty means all.
     pub ids: Vec<String>,
-    /// Whether the rows that changed longest ago come first, if the server sorts.
+    /// Only threads whose state has these values (an object), if the server supports the field.
+    pub values: Option<Value>,
+    /// The order, if the server sorts.
+    pub sort: ThreadSort,
+    /// Whether the order is reversed: the rows that changed longest ago come first.
     pub oldest_first: bool,
+    /// Paths to extract from the states, by alias, if the server supports it.
+    pub extract: Map<String, Value>,
+    /// Whether the rows have the whole states, which may be large.
+    pub with_values: bool,
 }
 
 impl Default for ThreadQuery {
     fn default() -> ThreadQuery {
-        ThreadQuery { limit: 50, offset: 0, status: None, metadata: None, ids: Vec::new(), oldest_first: false }
+        ThreadQuery {
+            limit: 50,
+            offset: 0,
+            status: None,
+            metadata: None,
+            ids: Vec::new(),
+            values: None,
+            sort: ThreadSort::default(),
+            oldest_first: false,
+            extract: Map::new(),
+            with_values: false,
+        }
     }
 }
 
@@ -246,6 +268,12 @@ impl AgentServer {
     pub async fn delete_thread(&self, id: &str) -> Result<(), ApiError> {
         let url = self.url(&Method::DELETE, &["threads", id])?;
         self.call(Method::DELETE, url, None, &[200, 202, 204]).await.map(drop)
+    }
+
+    /// Merges metadata into a thread: `{metadata}`. Returns its new row. Sent once.
+    pub async fn patch_thread(&self, id: &str, body: &Value) -> Result<Value, ApiError> {
+        let url = self.url(&Method::PATCH, &["threads", id])?;
+        self.call(Method::PATCH, url, Some(body), &[200]).await?.json()
     }
 
     /// Returns the record of a thread as received.
@@ -391,12 +419,7 @@ impl AgentServer {
     /// Searches threads with the best request that the server accepts: sorted and without values, then sorted, then plain.
     async fn search_threads(&self, query: &ThreadQuery) -> Result<Answer, ApiError> {
         let mut body = json!({"limit": query.limit, "offset": query.offset});
-        if let Some(status) = &query.status {
-            body["status"] = json!(status);
-        }
-        if let Some(metadata) = &query.metadata {
-            body["metadata"] = metadata.clone();
-        }
+        put_filter(&mut body, query.status.as_deref(), query.metadata.as_ref(), query.values.as_ref());
         if !query.ids.is_empty() {
             body["ids"] = json!(query.ids);
         }
@@ -405,11 +428,19 @@ impl AgentServer {
         for level in known..=2 {
             let mut body = body.clone();
             if level < 2 {
-                body["sort_by"] = json!("updated_at");
-                body["sort_order"] = json!(if query.oldest_first { "asc" } else { "desc" });
+                let (by, is_ascending) = match query.sort {
+                    ThreadSort::Updated => ("updated_at", false),
+                    ThreadSort::Created => ("created_at", false),
+                    ThreadSort::Status => ("status", true),
+                };
+                body["sort_by"] = json!(by);
+                body["sort_order"] = json!(if is_ascending != query.oldest_first { "asc" } else { "desc" });
             }
-            if level < 1 {
+            if level < 1 && !query.with_values {
                 body["select"] = json!(THREAD_FIELDS);
+            }
+            if level < 1 && !query.extract.is_empty() {
+                body["extract"] = json!(query.extract);
             }
             match self.search(&["threads", "search"], &body).await {
                 Ok(answer) => {

@@ -29,7 +29,10 @@ mod stream;
 mod thread_actions;
 
 use agent_server::server_info;
-pub use agent_server::{AgentServer, CancelAction, CancelState, CancelTarget, ServerInfo, ServerKind, ThreadQuery};
+pub use agent_server::{
+    AgentServer, CancelAction, CancelState, CancelTarget, FoundThread, FoundThreads, ServerInfo, ServerKind,
+    ThreadPage, ThreadQuery,
+};
 pub use auth::AuthWaited;
 #[doc(hidden)]
 pub use body::read_answer;
@@ -48,6 +51,7 @@ pub use reproduce::{ReproduceIntent, ReproducePlan, Reproduced, StateDifference}
 pub use retry::Retry;
 pub use stream::EventStream;
 pub use thread_actions::{
-    Acted, Choice, ForkChange, LoadedThread, RuledPlan, RuledQuestion, RunStart, StartError, StartFailure, StartGuard,
-    Started, StateEdit, ThreadIntent, ThreadPlan, WriteKind, Writer, Written,
+    Acted, BULK_CONCURRENCY, BulkAction, BulkOutcome, Choice, ForkChange, LoadedThread, MAX_BULK, RuledPlan,
+    RuledQuestion, RunStart, StartError, StartFailure, StartGuard, Started, StateEdit, ThreadIntent, ThreadLabel,
+    ThreadPlan, WriteKind, Writer, Written,
 };

@@ -30,6 +30,11 @@ pub enum Scenario {
         /// Minimum number of checkpoints.
         checkpoints: usize,
     },
+    /// One agent server with this many threads.
+    Threads {
+        /// Number of threads.
+        threads: usize,
+    },
 }
 
 impl Scenario {
@@ -39,7 +44,11 @@ impl Scenario {
             Scenario::Contract => Some(Dialect::Contract),
             Scenario::JavaScript => Some(Dialect::JavaScript),
             Scenario::Aegra => Some(Dialect::Aegra),
-            Scenario::Demo | Scenario::Empty | Scenario::Fleet { .. } | Scenario::History { .. } => None,
+            Scenario::Demo
+            | Scenario::Empty
+            | Scenario::Fleet { .. }
+            | Scenario::History { .. }
+            | Scenario::Threads { .. } => None,
         }
     }
 }
@@ -56,13 +65,16 @@ impl FromStr for Scenario {
             "aegra" => Ok(Scenario::Aegra),
             "fleet" => Ok(Scenario::Fleet { deployments: 250 }),
             "history" => Ok(Scenario::History { checkpoints: 1000 }),
+            "threads" => Ok(Scenario::Threads { threads: 10_000 }),
             other => {
                 let count = |name: &str| other.strip_prefix(name).and_then(|count| count.parse().ok());
                 let fleet = count("fleet:").map(|deployments| Scenario::Fleet { deployments });
-                fleet.or(count("history:").map(|checkpoints| Scenario::History { checkpoints })).ok_or_else(|| {
+                let history = count("history:").map(|checkpoints| Scenario::History { checkpoints });
+                let threads = count("threads:").map(|threads| Scenario::Threads { threads });
+                fleet.or(history).or(threads).ok_or_else(|| {
                     format!(
                         "unknown scenario '{other}' (known: demo, empty, contract, javascript, aegra, fleet, fleet:N, \
-                         history, history:N)"
+                         history, history:N, threads, threads:N)"
                     )
                 })
             }
@@ -192,6 +204,7 @@ mod tests {
     fn scenarios_and_dialects_are_parsed() {
         assert_eq!("fleet:3".parse(), Ok(Scenario::Fleet { deployments: 3 }));
         assert_eq!("history:40".parse(), Ok(Scenario::History { checkpoints: 40 }));
+        assert_eq!("threads:500".parse(), Ok(Scenario::Threads { threads: 500 }));
         assert_eq!("demo".parse(), Ok(Scenario::Demo));
         assert_eq!("js".parse(), Ok(Scenario::JavaScript));
         assert!("fleet:x".parse::<Scenario>().is_err_and(|error| error.contains("fleet:N")));

@@ -148,13 +148,17 @@ fn row(intent: &ThreadIntent, plan: &ThreadPlan, acted: &Acted) -> Value {
             row["status"] = json!(written.status);
             (None, Some(json!(written.checkpoint)))
         }
-        Acted::Cancelling(_) | Acted::Deleted => (None, None),
+        Acted::Cancelling(_) | Acted::Deleted | Acted::Labeled => (None, None),
     };
     if let Some(run) = run {
         row["run_id"] = run.as_str().into();
         row["assistant_id"] = json!(extra.map(|(assistant, _)| assistant));
     }
     match intent {
+        ThreadIntent::Label { label, .. } => {
+            row["name"] = json!(label.name);
+            row["starred"] = json!(label.starred);
+        }
         ThreadIntent::Rerun { run, .. } => row["rerun_of"] = run.as_str().into(),
         _ => row["checkpoint_id"] = checkpoint.unwrap_or_default(),
     }

@@ -202,7 +202,7 @@ pub(crate) async fn make_and_wait(
 }
 
 /// Returns the message if there is no plan.
-fn unplanned(error: PlanError) -> Failure {
+pub(crate) fn unplanned(error: PlanError) -> Failure {
     match error {
         PlanError::Asked(error) => error.into(),
         PlanError::Wrong(reasons) => Failure::usage(match reasons.as_slice() {

@@ -8,6 +8,7 @@ mod contract;
 mod control;
 mod demo;
 mod faults;
+mod find;
 mod real_requests;
 mod real_streams;
 mod rest;

@@ -14,7 +14,7 @@ use runtail_tui::app::draw::FrozenFrame;
 use runtail_tui::app::{App, Overlay, Settings, subscriptions, update};
 use runtail_tui::input::key::parse_keys;
 use runtail_tui::session::catalog::Origin;
-use runtail_tui::session::msg::{Effect, EffectResult, Msg, NextPoll, SubscriptionEvent, SubscriptionId};
+use runtail_tui::session::msg::{Effect, EffectResult, Msg, NextPoll, SubscriptionEvent, SubscriptionId, ThreadsRead};
 use runtail_tui::widgets::theme::Theme;
 use serde_json::json;
 use std::time::Duration;
@@ -160,7 +160,10 @@ impl Dash {
              "metadata": {"graph_id": "broken"}, "error": {"error": "ValueError", "message": "boom: the node failed — détails"}},
             {"thread_id": "01a1fbb8-1f78-73e0-8673-6126729aa3fd", "status": "idle", "updated_at": null, "metadata": null},
         ]));
-        self.answer(|k| matches!(k, SubscriptionId::Threads(_)), SubscriptionEvent::Threads(Ok(threads.unwrap())));
+        self.answer(
+            |k| matches!(k, SubscriptionId::Threads(_)),
+            SubscriptionEvent::Threads(ThreadsRead::all(Ok(threads.unwrap()))),
+        );
     }
 
     pub fn runs(&mut self) {

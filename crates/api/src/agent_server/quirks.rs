@@ -17,6 +17,10 @@ pub(crate) struct Quirks {
     run_tail: AtomicU8,
     largest_page: AtomicUsize,
     lacks_thread_streams: AtomicBool,
+    lacks_thread_count: AtomicBool,
+    values_search: AtomicU8,
+    /// Whether metadata filters match nested values: 0 unknown, 1 yes, 2 no.
+    nested_metadata: AtomicU8,
 }
 
 /// The order of a server's run list.
@@ -41,6 +45,17 @@ pub(super) enum RunTail {
     Refused,
 }
 
+/// How threads are searched by the values of their states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ValuesSearch {
+    /// The server filters, as far as known.
+    Filter,
+    /// The server's filter fails; it extracts the values instead.
+    Extract,
+    /// The server ignores the filter; its rows may have the values.
+    Rows,
+}
+
 impl Default for Quirks {
     fn default() -> Quirks {
         Quirks {
@@ -49,6 +64,9 @@ impl Default for Quirks {
             run_tail: AtomicU8::new(0),
             largest_page: AtomicUsize::new(LARGEST_PAGE),
             lacks_thread_streams: AtomicBool::new(false),
+            lacks_thread_count: AtomicBool::new(false),
+            values_search: AtomicU8::new(0),
+            nested_metadata: AtomicU8::new(0),
         }
     }
 }
@@ -98,6 +116,38 @@ impl Quirks {
 
     pub(super) fn note_thread_streams_missing(&self) {
         self.lacks_thread_streams.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the server has answered that it can't count threads.
+    pub(super) fn lacks_thread_count(&self) -> bool {
+        self.lacks_thread_count.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn note_thread_count_missing(&self) {
+        self.lacks_thread_count.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn filters_nested_metadata(&self) -> Option<bool> {
+        match self.nested_metadata.load(Ordering::Relaxed) {
+            0 => None,
+            known => Some(known == 1),
+        }
+    }
+
+    pub(super) fn set_filters_nested_metadata(&self, filters: bool) {
+        self.nested_metadata.store(if filters { 1 } else { 2 }, Ordering::Relaxed);
+    }
+
+    pub(super) fn values_search(&self) -> ValuesSearch {
+        match self.values_search.load(Ordering::Relaxed) {
+            1 => ValuesSearch::Extract,
+            2 => ValuesSearch::Rows,
+            _ => ValuesSearch::Filter,
+        }
+    }
+
+    pub(super) fn set_values_search(&self, how: ValuesSearch) {
+        self.values_search.store(how as u8, Ordering::Relaxed);
     }
 
     /// Records that a page size was rejected. Returns whether to try a smaller one.

@@ -3,25 +3,31 @@
 
 mod answer;
 mod base;
+mod bulk;
 mod by_rules;
 mod edit;
 mod fork;
+mod label;
 mod loaded;
 mod new_thread;
 mod plan;
+mod prune;
 mod repair;
 mod start;
 #[cfg(test)]
 mod tests;
 mod write;
 
+pub use bulk::{BULK_CONCURRENCY, BulkAction, BulkOutcome, MAX_BULK};
 pub use by_rules::{RuledPlan, RuledQuestion};
+use label::LabelWrite;
+pub use label::ThreadLabel;
 pub use loaded::LoadedThread;
 pub use start::{RunStart, StartError, StartFailure, StartGuard, Started};
 use write::StateWrite;
 pub use write::{WriteKind, Written};
 
-use super::{AgentServer, ApiError, CancelAction, CancelState, CancelTarget, Kind, PlanError};
+use super::{AgentServer, ApiError, CancelAction, CancelState, CancelTarget, PlanError};
 use runtail_core::model::{GivenAnswer, Preview, ThreadStatus};
 use runtail_core::text::short_id;
 use serde_json::Value;
@@ -51,6 +57,8 @@ pub enum ThreadIntent {
         /// The number of steps allowed; none means as before, or more if that was what it failed of.
         recursion_limit: Option<u64>,
     },
+    /// Retries what failed; nothing on a thread that has not failed.
+    Retry { thread: String },
     /// Answers one of the thread's questions.
     Answer {
         thread: String,
@@ -85,6 +93,10 @@ pub enum ThreadIntent {
     RestoreAssistant { thread: String },
     /// Deletes the thread.
     Delete { thread: String },
+    /// Deletes the thread if none of its runs is active.
+    Prune { thread: String },
+    /// Sets the thread's name or star.
+    Label { thread: String, label: ThreadLabel },
 }
 
 /// How a fork differs from what ran before.
@@ -115,6 +127,7 @@ impl ThreadIntent {
             ThreadIntent::Cancel { thread, .. }
             | ThreadIntent::Continue { thread }
             | ThreadIntent::Again { thread, .. }
+            | ThreadIntent::Retry { thread }
             | ThreadIntent::Answer { thread, .. }
             | ThreadIntent::Fork { thread, .. }
             | ThreadIntent::EditState { thread, .. }
@@ -123,7 +136,9 @@ impl ThreadIntent {
             | ThreadIntent::Release { thread }
             | ThreadIntent::End { thread }
             | ThreadIntent::RestoreAssistant { thread }
-            | ThreadIntent::Delete { thread } => thread,
+            | ThreadIntent::Delete { thread }
+            | ThreadIntent::Prune { thread }
+            | ThreadIntent::Label { thread, .. } => thread,
         }
     }
 }
@@ -144,7 +159,7 @@ impl ThreadPlan {
     pub fn run_start(&self) -> Option<&RunStart> {
         match &self.step {
             Step::Start(start) | Step::WriteAndStart(_, start) | Step::CreateAndStart(start) => Some(start),
-            Step::Cancel { .. } | Step::Delete { .. } | Step::Write(_) => None,
+            Step::Cancel { .. } | Step::Delete { .. } | Step::Prune { .. } | Step::Label(_) | Step::Write(_) => None,
         }
     }
 }
@@ -189,6 +204,11 @@ enum Step {
     Delete {
         thread: String,
     },
+    /// Deletes the thread if it is still quiet.
+    Prune {
+        thread: String,
+    },
+    Label(LabelWrite),
     /// Edits the state.
     Write(Box<StateWrite>),
     /// Edits the state, then starts a run from the new checkpoint.
@@ -214,6 +234,8 @@ pub enum Acted {
     Written(Written),
     /// The thread was deleted.
     Deleted,
+    /// The thread's name or star was set.
+    Labeled,
 }
 
 impl AgentServer {
@@ -231,6 +253,8 @@ impl AgentServer {
             Step::Start(start) => self.start_on_thread(start).await.map(Acted::Started),
             Step::CreateAndStart(start) => self.create_and_start(start).await.map(Acted::Started),
             Step::Delete { thread } => self.delete_quiet_thread(thread).await.map(|()| Acted::Deleted),
+            Step::Prune { thread } => self.prune_quiet_thread(thread).await.map(|()| Acted::Deleted),
+            Step::Label(write) => self.write_label(write).await.map(|()| Acted::Labeled),
             Step::Write(write) => self.write_state(write).await.map(Acted::Written),
             Step::WriteAndStart(write, start) => {
                 let (checkpoint, started) = self.write_and_start(write, start).await?;
@@ -260,16 +284,7 @@ impl AgentServer {
             let detail = if error.detail == detail { detail } else { format!("{detail}: {}", error.detail) };
             return Err(refused(ApiError { detail, hint, ..error }));
         }
-        match self.delete_thread(thread).await {
-            Ok(()) => Ok(()),
-            // Deleted by someone else.
-            Err(error) if error.kind == Kind::NotFound => Ok(()),
-            Err(error) if error.is_refusal() => Err(refused(error)),
-            Err(error) => {
-                let hint = Some("the thread may have been deleted nevertheless: refresh the list".to_string());
-                Err(StartError { failure: StartFailure::Unknown, error: ApiError { hint, ..error } })
-            }
-        }
+        self.delete_once(thread).await
     }
 }
 

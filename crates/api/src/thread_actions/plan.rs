@@ -26,10 +26,13 @@ impl AgentServer {
             }
             ThreadIntent::Continue { thread } => self.plan_continue(thread).await,
             ThreadIntent::Again { thread, recursion_limit } => self.plan_again(thread, *recursion_limit).await,
+            ThreadIntent::Retry { thread } => self.plan_retry_failed(thread).await,
             ThreadIntent::Answer { thread, interrupt, answer } => {
                 self.plan_answer(thread, interrupt.as_deref(), answer).await
             }
             ThreadIntent::Delete { thread } => self.plan_delete_thread(thread).await,
+            ThreadIntent::Prune { thread } => self.plan_prune(thread).await,
+            ThreadIntent::Label { thread, label } => self.plan_label(thread, label).await,
             ThreadIntent::Fork { thread, checkpoint, change } => {
                 self.plan_fork(thread, checkpoint.as_deref(), change).await
             }
@@ -133,7 +136,7 @@ impl AgentServer {
         self.plan_start(thread, title, body, &loaded, notes, None)
     }
 
-    async fn plan_again(&self, thread: &str, limit: Option<u64>) -> Result<ThreadPlan, PlanError> {
+    pub(super) async fn plan_again(&self, thread: &str, limit: Option<u64>) -> Result<ThreadPlan, PlanError> {
         let loaded = self.load_thread(thread).await?;
         let status = loaded.status();
         if status.is_active() {
@@ -295,7 +298,7 @@ impl AgentServer {
         Ok(self.http.shown(Service::Agent, Method::POST.to_string(), &url, Some(&body)))
     }
 
-    fn preview(
+    pub(super) fn preview(
         &self,
         thread: &str,
         method: Method,

@@ -62,6 +62,8 @@ pub struct Config {
     pub notify: Vec<NotifyRule>,
     /// When a run counts as stuck.
     pub stuck: Stuck,
+    /// Saved searches for threads, by name, in the file's order.
+    pub searches: Vec<(String, String)>,
     /// Keys by the name of the action.
     pub keys: BTreeMap<String, Vec<String>>,
     /// Warnings with their positions, one line each.

@@ -8,6 +8,7 @@ use super::table::{At, Source, Table, mismatch, strings_of, table_of, text_of};
 use super::theme::Themes;
 use super::units::{self, DURATION_FORM, SIZE_FORM};
 use super::{Config, ConfigError, EventLogLimits, Mouse, Notify, Poll, Profile, SecretSource, Timestamps, Ui, nearest};
+use crate::model::ThreadSearch;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
@@ -71,6 +72,9 @@ fn read<'s>(source: &'s Source<'s>, document: &Node) -> Result<Config, ConfigErr
     }
     if let Some(table) = root.table("stuck")? {
         config.stuck = super::notify::stuck(source, table)?;
+    }
+    if let Some(table) = root.table("searches")? {
+        config.searches = searches(source, &table)?;
     }
     if let Some(table) = root.table("keys")? {
         keys(source, "", &table, &mut config.keys)?;
@@ -296,6 +300,22 @@ fn choice<T: Copy + Default>(
         let words: Vec<String> = words.iter().map(|(word, _)| format!("\"{word}\"")).collect();
         source.error(span, format!("expected one of {}, found {value:?}", words.join(", ")))
     })
+}
+
+/// Parses the saved searches: each is a text in the search language.
+fn searches<'s>(source: &'s Source<'s>, table: &Table<'s, '_>) -> Result<Vec<(String, String)>, ConfigError> {
+    let mut all = Vec::new();
+    for (name, value) in table.in_order() {
+        let At { value: text, span } = text_of(source, value)?;
+        if name.value.is_empty() || name.value.chars().any(|c| c.is_whitespace() || c.is_control()) {
+            return Err(source.error(name.span, "a saved search's name must not be empty or contain spaces"));
+        }
+        if let Err(error) = ThreadSearch::parse(&text) {
+            return Err(source.error(span, format!("not a valid search: {error}")));
+        }
+        all.push((name.value.to_string(), text));
+    }
+    Ok(all)
 }
 
 /// Parses keys by action: a text or a list. `stream.follow = …` without quotes is a table in TOML and means the same.

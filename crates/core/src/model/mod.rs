@@ -30,6 +30,7 @@ mod stuck;
 mod supersteps;
 mod thread;
 mod thread_facts;
+mod thread_search;
 mod thread_status;
 
 pub use answer::{
@@ -72,6 +73,10 @@ pub use supersteps::{
 };
 pub use thread::{Interrupt, Thread};
 pub use thread_facts::{Question, RunFacts, StateFacts, TaskFacts, ThreadError, ThreadFacts};
+pub use thread_search::{
+    Condition, NAME_KEY, STAR_KEY, SearchError, SearchRow, ServerFilter, THREAD_STATUSES, Term, ThreadSearch,
+    ThreadSort, contains, title_of,
+};
 pub use thread_status::{Again, StatusRole, ThreadRecords, ThreadStatus};
 
 pub use crate::config::Format;

@@ -1,6 +1,6 @@
 //! A thread of an agent server.
 
-use super::{Extra, lenient, lenient_time};
+use super::{Extra, NAME_KEY, STAR_KEY, lenient, lenient_time};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -57,6 +57,9 @@ pub struct Interrupt {
     pub extra: Extra,
 }
 
+/// Metadata that a list shows in other ways, or not at all.
+const HIDDEN: [&str; 6] = ["graph_id", "assistant_id", "runtail", "thread_name", NAME_KEY, STAR_KEY];
+
 impl Thread {
     /// The interrupts that wait on this thread, over all its tasks.
     pub fn waiting(&self) -> Vec<Interrupt> {
@@ -84,7 +87,7 @@ impl Thread {
         fields
             .map(|(name, value)| (name.as_str(), value))
             .filter(|(name, value)| !is_empty(value) && !is_anonymous(name, value))
-            .filter(|(name, _)| !["graph_id", "assistant_id", "runtail"].contains(name))
+            .filter(|(name, _)| !HIDDEN.contains(name))
             .collect()
     }
 
@@ -118,8 +121,8 @@ mod tests {
         assert_eq!(aegra.notes(), []);
         assert_eq!(aegra.graph(), Some("agent"));
         let named = thread(json!({"owner": "ana", "thread_name": "Refund", "tags": [], "n": 0, "gone": null}));
-        let expected = [("owner", &json!("ana")), ("thread_name", &json!("Refund")), ("n", &json!(0))];
-        assert_eq!(named.notes(), expected);
+        assert_eq!(named.notes(), [("owner", &json!("ana")), ("n", &json!(0))]);
+        assert_eq!(named.name(), Some("Refund"), "the list shows the name by itself");
         assert_eq!(Thread::default().notes(), []);
     }
 }

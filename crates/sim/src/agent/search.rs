@@ -119,8 +119,11 @@ pub async fn drawing(State(agent): State<Arc<Agent>>, Path(id): Path<String>, ur
 }
 
 fn found_threads(agent: &Agent, body: &Value) -> Result<Vec<Value>, Refusal> {
-    let ids: Option<Vec<&str>> =
-        body["ids"].as_array().map(|ids| ids.iter().filter_map(Value::as_str).collect::<Vec<_>>());
+    // Aegra ignores the field.
+    let ids: Option<Vec<&str>> = body["ids"]
+        .as_array()
+        .filter(|_| agent.dialect != Dialect::Aegra)
+        .map(|ids| ids.iter().filter_map(Value::as_str).collect::<Vec<_>>());
     let memory = agent.memory();
     let mut found: Vec<Value> = memory
         .threads
@@ -128,17 +131,35 @@ fn found_threads(agent: &Agent, body: &Value) -> Result<Vec<Value>, Refusal> {
         .filter(|thread| ids.as_ref().is_none_or(|ids| ids.contains(&thread.id.as_str())))
         .filter(|thread| body["status"].as_str().is_none_or(|status| thread.status == status))
         .map(|thread| rows::thread(agent.dialect, thread))
-        .filter(|row| body["metadata"].is_null() || contains(&row["metadata"], &body["metadata"]))
+        .filter(|row| has_metadata(agent.dialect, &row["metadata"], &body["metadata"]))
         .collect();
-    if !body["values"].is_null() {
+    let wanted = &body["values"];
+    match agent.dialect {
+        _ if wanted.is_null() => {}
         // The Python server fails at the first thread without a state.
-        if agent.dialect == Dialect::Python && found.iter().any(|row| row["values"].is_null()) {
+        Dialect::Python if found.iter().any(|row| row["values"].is_null()) => {
             let text = "Internal Server Error".to_owned();
             return Err(agent.refuse(Problem::Python(StatusCode::INTERNAL_SERVER_ERROR, text)));
         }
-        found.retain(|row| contains(&row["values"], &body["values"]));
+        Dialect::Python | Dialect::Contract => found.retain(|row| contains(&row["values"], wanted)),
+        // The JavaScript server also lists the threads without a state.
+        Dialect::JavaScript => found.retain(|row| row["values"].is_null() || contains(&row["values"], wanted)),
+        // Aegra ignores the field.
+        Dialect::Aegra => {}
     }
     Ok(found)
+}
+
+/// Aegra compares the text of top-level values with Python's `str`, so it never finds an object, a list or a boolean.
+fn has_metadata(dialect: Dialect, metadata: &Value, wanted: &Value) -> bool {
+    if dialect != Dialect::Aegra {
+        return wanted.is_null() || contains(metadata, wanted);
+    }
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let is_same = |(key, wanted): (&String, &Value)| {
+        (wanted.is_string() || wanted.is_number()) && metadata.get(key).is_some_and(|value| text(value) == text(wanted))
+    };
+    wanted.as_object().into_iter().flatten().all(is_same)
 }
 
 const FIELDS: [&str; 9] = [

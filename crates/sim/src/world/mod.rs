@@ -3,6 +3,7 @@
 mod alive;
 mod demo;
 mod fleet;
+mod many;
 mod past;
 mod stories;
 
@@ -32,6 +33,7 @@ pub fn fill(
                 fleet::fill(plane, agents.first().map(|agent| agent.url.as_str()), deployments);
             }
         }
+        Scenario::Threads { threads } => agents.iter().for_each(|agent| many::fill(agent, threads)),
         Scenario::History { checkpoints } => {
             let made = |agent: &Arc<Agent>| {
                 let agent = agent.clone();

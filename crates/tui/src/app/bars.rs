@@ -3,6 +3,7 @@
 use super::hints::hints;
 use super::{App, Overlay, Pane};
 use crate::features::stream::viewer::Viewer;
+use crate::input::action::Context;
 use crate::session::msg::NextPoll;
 use crate::session::profile::{Health, ProfileState};
 use crate::widgets::area::Area;
@@ -11,7 +12,7 @@ use crate::widgets::line::{Line, Tone};
 use crate::widgets::status::tones;
 use crate::widgets::text_input::TextInput;
 use crate::widgets::theme::PRODUCTION;
-use runtail_api::ApiError;
+use runtail_api::{ApiError, Kind};
 use runtail_core::text;
 use std::time::Duration;
 
@@ -193,7 +194,9 @@ fn server_health<'a>(app: &'a App, profile: &str) -> (Option<&'a ApiError>, bool
     // The polled list of threads is newer than the server info, which is requested once.
     if let Some(server) = app.agent.server.as_ref().filter(|s| &*s.server.profile == profile && s.threads.at.is_some())
     {
-        return (server.threads.error.as_ref(), true);
+        // A search that the server refuses says nothing about its health.
+        let error = server.threads.error.as_ref().filter(|error| !matches!(error.kind, Kind::Invalid(_)));
+        return (error, true);
     }
     let infos = || app.agent.infos.iter().filter(|(server, _)| &*server.profile == profile).map(|(_, info)| info);
     (infos().find_map(|i| i.error.as_ref()), infos().any(|i| i.value.is_some()))
@@ -205,6 +208,12 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     if let Some(prompt) = &app.prompt {
         line.push(Tone::Accent, prompt.sign);
         push_input(&mut line, &prompt.input);
+        let is_search = app.overlays.is_empty() && app.pane_context() == Context::Server;
+        let saved = app.session.prefs.searches.iter().filter(|_| is_search && prompt.input.is_empty());
+        let saved: Vec<&str> = saved.map(|(name, _)| name.as_str()).collect();
+        if !saved.is_empty() {
+            line = line.right(Tone::Dim, &format!("saved (:search NAME): {}   ", text::clean(&saved.join(", "))));
+        }
         canvas.line(area.x, area.y, area.w, &line.right(Tone::Dim, "⏎ keep  Esc cancel "));
         return;
     }

@@ -65,15 +65,15 @@ impl App {
                 logs.note_incomplete(source, incomplete);
                 report(error)
             }
-            (SubscriptionId::Threads(_), SubscriptionEvent::Threads(result)) => {
+            (SubscriptionId::Threads(_), SubscriptionEvent::Threads(read)) => {
                 if let Some(server) = &mut self.agent.server {
-                    server.take_threads(result, at);
+                    server.threads.take(read, at);
                 }
                 Requests::none()
             }
             (SubscriptionId::ThreadStatuses(_), SubscriptionEvent::ThreadStatus { of, status }) => {
                 if let (Some(server), Ok(status)) = (&mut self.agent.server, status) {
-                    server.statuses.insert(of.thread, (of.facts, status));
+                    server.threads.set_status(of.thread, of.facts, status);
                 }
                 Requests::none()
             }

@@ -12,7 +12,7 @@ use crate::session::msg::{ServerRef, ThreadRef};
 use crate::session::profile::{Health, ProfileState};
 use crate::session::thread::{ModesView, Offers, ThreadView};
 use runtail_api::{ApiError, ServerInfo, ServerKind};
-use runtail_core::model::{Assistant, Run, ThreadStatus};
+use runtail_core::model::{Assistant, Run, Thread, ThreadStatus};
 use runtail_core::text::short_id;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -83,8 +83,12 @@ impl Lookup for App {
                 Format::WORDS.iter().map(|word| (line(word), String::new())).collect()
             }
             ArgumentKind::Thread => {
-                let threads = server.and_then(|s| s.threads.value.as_deref()).unwrap_or_default();
-                threads.iter().map(|thread| (thread.thread_id.clone(), thread.status.clone())).collect()
+                let threads = server.into_iter().flat_map(|server| server.threads.iter());
+                let note = |thread: &Thread| match thread.name() {
+                    Some(name) => format!("{} {name}", thread.status),
+                    None => thread.status.clone(),
+                };
+                threads.map(|thread| (thread.thread_id.clone(), note(thread))).collect()
             }
             ArgumentKind::Run => {
                 let runs = server.and_then(|s| s.runs.value.as_deref()).unwrap_or_default();
@@ -103,6 +107,7 @@ impl Lookup for App {
             | ArgumentKind::Text(_)
             | ArgumentKind::Word(_)
             | ArgumentKind::Profile
+            | ArgumentKind::Search
             | ArgumentKind::Theme => Vec::new(),
         }
     }

@@ -140,7 +140,7 @@ impl App {
             return self.go_to_position(seq);
         }
         let listed = |server: &Server| {
-            let thread = server.threads.value.iter().flatten().any(|t| t.thread_id == id);
+            let thread = server.threads.get(id).is_some();
             let run = server.runs.value.iter().flatten().any(|r| r.run_id == id);
             let assistant = server.assistants.value.iter().flatten().any(|a| a.assistant_id == id);
             (thread, run, assistant)
@@ -158,7 +158,7 @@ impl App {
         if let Some(at) = self.stream.tabs.all().iter().position(|v| v.run_id.as_deref() == Some(run)) {
             return self.go_to_stream(at);
         }
-        let is_listed = |server: &Server| server.threads.value.iter().flatten().any(|t| t.thread_id == thread);
+        let is_listed = |server: &Server| server.threads.get(thread).is_some();
         match self.agent.server.as_ref().filter(|server| is_listed(server)).map(|server| server.server.clone()) {
             Some(server) => self.open_at(server, StreamTarget::Join { thread: thread.into(), run: run.into() }),
             None => self.find(thread, Some(run.to_string()), None),

@@ -1,6 +1,7 @@
 //! Opens what features request: overlays, panes and streams.
 
 use super::{App, Overlay, Pane};
+use crate::features::changes::bulk::Bulk;
 use crate::features::changes::confirm::{Confirm, Proposal};
 use crate::features::changes::journal::{Entry, JournalView};
 use crate::features::compare::ComparePage;
@@ -24,7 +25,7 @@ use crate::session::run::Origin;
 use crate::session::subject::Subject;
 use crate::session::thread::AnswerFrom;
 use crate::session::{Lookup, Paged, Requests, Route};
-use runtail_api::LogKind;
+use runtail_api::{BulkAction, LogKind};
 use runtail_core::model::Collection;
 use runtail_core::text::clean;
 use runtail_stream::Target;
@@ -49,6 +50,7 @@ impl App {
             Route::ThreadAction(server, intent) => {
                 return self.confirm(server.profile.clone(), Proposal::Thread(server, *intent));
             }
+            Route::Bulk(server, action, threads) => return self.open_bulk(server, action, threads),
             Route::SignIn(profile, request) => {
                 self.push(SignIn::new(self.session.next_stream.take(), profile, *request));
             }
@@ -150,7 +152,7 @@ impl App {
                 Some(SideRef::Thread(thread, None))
             }
         };
-        let marked = self.agent.marked.last().cloned();
+        let marked = self.agent.marked_sides().pop();
         if let Some(other) = marked.or_else(shown).filter(|other| sides.len() == 1 && sides.first() != Some(other)) {
             sides.insert(0, other);
         }
@@ -316,6 +318,19 @@ impl App {
         let plan = confirm.plan();
         self.push(confirm);
         vec![plan]
+    }
+
+    /// Plans an action on several threads and opens its preview. For a read-only profile it only shows a notice.
+    fn open_bulk(&mut self, server: ServerRef, action: BulkAction, threads: Vec<(String, String)>) -> Vec<Effect> {
+        if self.is_read_only(&server.profile) {
+            let text = self.session.read_only_text(&server.profile);
+            self.notify(true, text);
+            return Vec::new();
+        }
+        let mut bulk = Bulk::new(&self.session, server, action, threads);
+        let requests = bulk.plan();
+        self.push(bulk);
+        self.apply(requests)
     }
 
     /// Says that nothing is opened while an earlier action on the thread has no result.

@@ -1,6 +1,7 @@
 //! Applies the results of control-plane changes to the dialog, the lists and the watches.
 
 use super::{App, Overlay};
+use crate::features::changes::bulk::Bulk;
 use crate::features::changes::confirm::{Confirm, Stage};
 use crate::session::msg::{Applied, Described, Effect};
 use crate::session::subject::Subject;
@@ -12,6 +13,14 @@ impl App {
     pub(super) fn confirm_of(&mut self, number: u64) -> Option<&mut Confirm> {
         self.overlays.iter_mut().find_map(|overlay| match overlay {
             Overlay::Confirm(confirm) if confirm.number == number => Some(&mut **confirm),
+            _ => None,
+        })
+    }
+
+    /// Returns the open action on several threads that has a plan with this number.
+    pub(super) fn bulk_of(&mut self, number: u64) -> Option<&mut Bulk> {
+        self.overlays.iter_mut().find_map(|overlay| match overlay {
+            Overlay::Bulk(bulk) if bulk.owns(number) => Some(&mut **bulk),
             _ => None,
         })
     }
@@ -41,6 +50,13 @@ impl App {
         number: u64,
         planned: Result<(Box<Preview>, Option<Choice>), PlanError>,
     ) -> Vec<Effect> {
+        if let Some(bulk) = self.bulk_of(number) {
+            let requests = match planned {
+                Ok((preview, _)) => bulk.on_planned(number, Ok(&preview)),
+                Err(error) => bulk.on_planned(number, Err(error)),
+            };
+            return self.apply(requests);
+        }
         match (self.confirm_of(number), planned) {
             (Some(confirm), Ok((preview, choice))) => {
                 confirm.stage = Stage::Ready(preview);

@@ -1,12 +1,13 @@
 //! Applies the requests of features.
 
 use super::{App, Overlay, Pane};
+use crate::features::agent::state::Tab;
 use crate::features::changes::confirm::Stage;
-use crate::session::msg::Effect;
+use crate::session::msg::{Effect, ServerRef};
 use crate::session::request::{Pref, StreamCommand};
-use crate::session::{Request, Requests};
+use crate::session::{Lookup, Request, Requests, Route};
 use jiff::SignedDuration;
-use runtail_api::{ApiError, Kind};
+use runtail_api::{ApiError, Kind, ThreadIntent, ThreadLabel};
 use std::path::PathBuf;
 
 /// Maximum number of lines in the command history.
@@ -16,6 +17,22 @@ impl App {
     /// Applies requests in order. Returns the effects to run.
     pub(super) fn apply(&mut self, requests: Requests) -> Vec<Effect> {
         requests.into_iter().flat_map(|request| self.apply_one(request)).collect()
+    }
+
+    /// Plans a new name for the thread of the shown page, else for the selected one of the list.
+    fn name_thread(&mut self, name: String) -> Vec<Effect> {
+        let shown = self.shown_thread().filter(|view| !view.is_recording);
+        let shown = shown.and_then(|view| Some((view.server.clone(), view.thread_id?.to_string())));
+        let selected = || -> Option<(ServerRef, String)> {
+            let server = self.agent.server.as_ref()?;
+            Some((server.server.clone(), server.thread_picker.selected.clone()?))
+        };
+        let Some((server, thread)) = shown.or_else(selected) else {
+            self.notify(true, "No thread is selected.");
+            return Vec::new();
+        };
+        let label = ThreadLabel { name: Some(name), starred: None };
+        self.open(Route::ThreadAction(server, Box::new(ThreadIntent::Label { thread, label })))
     }
 
     fn apply_one(&mut self, request: Request) -> Vec<Effect> {
@@ -64,6 +81,14 @@ impl App {
                 let said = self.inbox.toggle_watch(&thread);
                 self.notify(false, said);
             }
+            Request::SearchThreads(text) => {
+                if let Some(server) = &mut self.agent.server {
+                    server.show(Tab::Threads);
+                    server.threads.set_text(&text);
+                    self.focus = Pane::Stream;
+                }
+            }
+            Request::NameThread(name) => return self.name_thread(name),
             Request::RefreshThread => {
                 if let Some(viewer) = self.viewer_mut() {
                     viewer.refreshes += 1;

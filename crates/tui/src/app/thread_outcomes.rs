@@ -60,6 +60,9 @@ impl App {
         result: Result<Acted, StartError>,
     ) -> Vec<Effect> {
         self.thread.on_result(number);
+        if self.bulk_of(number).is_some() {
+            return self.on_bulk_acted(number, &thread, &result);
+        }
         match result {
             Ok(Acted::Cancelling(targets)) => self.on_cancel_sent(number, thread, targets),
             Ok(Acted::Started(started)) => self.on_started(number, thread, &started),
@@ -69,6 +72,7 @@ impl App {
             }
             Ok(Acted::Written(written)) => self.on_written(number, &thread, &written),
             Ok(Acted::Deleted) => self.on_thread_deleted(number, &thread),
+            Ok(Acted::Labeled) => self.on_labeled(number, &thread),
             Err(failed) => self.on_act_failed(number, thread, failed),
         }
     }
@@ -205,13 +209,40 @@ impl App {
         Vec::new()
     }
 
+    /// Applies the result for one of several threads.
+    fn on_bulk_acted(&mut self, number: u64, thread: &ThreadRef, result: &Result<Acted, StartError>) -> Vec<Effect> {
+        if matches!(result, Ok(Acted::Deleted)) {
+            self.forget_deleted(thread);
+        } else {
+            self.stream.pages_of(thread).for_each(|viewer| viewer.refreshes += 1);
+        }
+        if let (Ok(_), Some(server)) = (result, &mut self.agent.server) {
+            server.marked.remove(&thread.id);
+        }
+        let Some((is_finished, requests)) = self.bulk_of(number).map(|bulk| bulk.on_acted(number, result)) else {
+            return Vec::new();
+        };
+        if is_finished && let Some((is_error, summary)) = self.bulk_of(number).map(|bulk| bulk.summary()) {
+            self.notify(is_error, summary);
+            self.session.restart_polls();
+        }
+        self.apply(requests)
+    }
+
     fn on_thread_deleted(&mut self, number: u64, thread: &ThreadRef) -> Vec<Effect> {
         self.close_confirm(number);
+        self.forget_deleted(thread);
+        self.session.restart_polls();
+        self.notify(false, format!("Thread {} was deleted.", short_id(&thread.id)));
+        Vec::new()
+    }
+
+    /// Removes a deleted thread from the lists, and closes its pages.
+    fn forget_deleted(&mut self, thread: &ThreadRef) {
         self.stream.tabs.close_except(|viewer| !viewer.is_of(thread));
         if let Some(server) = self.agent.server.as_mut().filter(|server| server.server == thread.server) {
-            if let Some(threads) = &mut server.threads.value {
-                threads.retain(|row| row.thread_id != thread.id);
-            }
+            server.threads.remove(&thread.id);
+            server.marked.remove(&thread.id);
             if server.tab == Tab::Runs && server.runs_of.as_ref() == Some(&thread.id) {
                 server.show(Tab::Threads);
             }
@@ -219,8 +250,12 @@ impl App {
         if self.agent.server.is_none() && self.viewer().is_none() && self.logs.is_none() {
             self.focus = Pane::Deployments;
         }
-        self.session.restart_polls();
-        self.notify(false, format!("Thread {} was deleted.", short_id(&thread.id)));
+    }
+
+    fn on_labeled(&mut self, number: u64, thread: &ThreadRef) -> Vec<Effect> {
+        self.close_confirm(number);
+        self.refresh_thread(thread);
+        self.notify(false, format!("The name and star of thread {} were saved.", short_id(&thread.id)));
         Vec::new()
     }
 

@@ -132,6 +132,9 @@ pub enum Action {
     Sort,
     ReverseSort,
     Mark,
+    MarkAll,
+    /// Star a thread, or remove its star.
+    Star,
     Watch,
     Explain,
     Compare,

@@ -27,6 +27,7 @@ mod statuses;
 mod subs;
 mod terminal;
 mod terminal_caps;
+mod thread_pages;
 
 pub use dashboard::Dashboard;
 pub use link::open_link;

@@ -8,7 +8,7 @@ use crate::session::msg::{NextPoll, Pace, RevisionRef, ServerRef, SubscriptionEv
 use futures::stream::{FuturesUnordered, StreamExt};
 use jiff::SignedDuration;
 use runtail_api::{
-    ApiError, ControlPlane, DeploymentQuery, Kind, Listing, LogFilter, LogFollower, LogScope, Revisions, ThreadQuery,
+    ApiError, ControlPlane, DeploymentQuery, Kind, Listing, LogFilter, LogFollower, LogScope, Revisions,
 };
 use runtail_core::backoff::vary;
 use runtail_core::config::Poll;
@@ -387,25 +387,6 @@ pub async fn log(
     }
 }
 
-/// Polls the threads of an agent server, newest first.
-pub async fn threads(services: &Services, server: &ServerRef, limit: usize, mut params: ParamsReceiver, out: &Out) {
-    let mut schedule = PollSchedule::new();
-    loop {
-        schedule.begin_request();
-        let query = ThreadQuery { limit, ..ThreadQuery::default() };
-        let result = match services.agent_server(server).await {
-            Ok(client) => client.threads(&query).await,
-            Err(error) => Err(error),
-        };
-        services.apply_error(&server.profile, result.as_ref().err());
-        let continues = schedule.end_request(result.as_ref().err());
-        if !out.send(SubscriptionEvent::Threads(result)).await || !continues {
-            return;
-        }
-        schedule.wait(&mut params, list_pause).await;
-    }
-}
-
 /// Polls the runs of a thread, newest first.
 pub async fn runs(
     services: &Services,
@@ -432,6 +413,6 @@ pub async fn runs(
 }
 
 /// Returns the pause between two requests for a list of an agent server.
-fn list_pause(pace: Pace) -> Duration {
+pub(super) fn list_pause(pace: Pace) -> Duration {
     if pace == Pace::Slow { LIST_PAUSE * 5 } else { LIST_PAUSE }
 }

@@ -147,7 +147,7 @@ impl Runner {
                     polls::log(services, (&profile, scope, filter), params, &out).await
                 }
                 (SubscriptionId::Threads(server), _) => {
-                    polls::threads(services, &server, sub.limit, params, &out).await
+                    super::thread_pages::threads(services, &server, params, &out).await
                 }
                 (SubscriptionId::ThreadStatuses(server), _) => {
                     super::statuses::thread_statuses(services, &server, params, &out).await
@@ -231,6 +231,11 @@ impl Out {
     /// Sends an event. Returns `false` if the loop has ended.
     pub(super) async fn send(&self, event: SubscriptionEvent) -> bool {
         self.sender.send(Msg::Subscription { key: self.key.clone(), epoch: self.epoch, event }).await.is_ok()
+    }
+
+    /// Returns whether the loop has ended.
+    pub(super) fn is_closed(&self) -> bool {
+        self.sender.is_closed()
     }
 
     /// Waits until the loop has received everything that was sent. Returns `false` if the loop has ended.

@@ -65,6 +65,8 @@ pub enum ArgumentKind {
     /// One of the open streams, by the number of its tab.
     Stream,
     Theme,
+    /// A saved search for threads, or a search.
+    Search,
     /// An export format and a path.
     Export,
     /// One of these words.
@@ -84,6 +86,7 @@ impl ArgumentKind {
             ArgumentKind::Stream => "TAB",
             ArgumentKind::Export => "FORMAT PATH",
             ArgumentKind::Theme => "THEME",
+            ArgumentKind::Search => "NAME|QUERY",
             ArgumentKind::Word(_) => "VALUE",
         }
     }

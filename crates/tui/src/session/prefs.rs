@@ -25,6 +25,8 @@ pub struct ViewPrefs {
     pub notify: Vec<NotifyRule>,
     /// When a run counts as stuck.
     pub stuck: Stuck,
+    /// Saved searches for threads: name and text.
+    pub searches: Vec<(String, String)>,
     /// The last loaded `[ui]`.
     configured: Option<Ui>,
 }
@@ -41,6 +43,7 @@ impl ViewPrefs {
         let changed = |of: fn(&Ui) -> String| before.as_ref().is_none_or(|ui| of(ui) != of(&config.ui));
         self.themes = config.themes.clone();
         (self.notify, self.stuck) = (config.notify.clone(), config.stuck.clone());
+        self.searches.clone_from(&config.searches);
         if changed(|ui| ui.theme.clone()) || self.themes.get(&self.theme).is_none() {
             self.theme = config.ui.theme.clone();
         }

@@ -8,7 +8,7 @@ use super::run::Origin;
 use super::subject::Subject;
 use super::thread::AnswerFrom;
 use crate::input::action::{Action, Context};
-use runtail_api::{ApiError, LogKind, SentRequest, ThreadIntent};
+use runtail_api::{ApiError, BulkAction, LogKind, SentRequest, ThreadIntent};
 use runtail_core::config::{Mouse, Profile, Timestamps};
 use runtail_core::model::{AuthAuthenticateRequest, Change, Collection, Intent, Service, StatusTime};
 use std::path::PathBuf;
@@ -39,6 +39,10 @@ pub enum Request {
     NoteCancelling(ThreadRef, Option<String>),
     /// Return from the stream to the lists behind it, and select this thread there.
     LeaveStream(Option<String>),
+    /// Search the threads of the open server.
+    SearchThreads(String),
+    /// Name the thread that is shown or selected; an empty name removes it.
+    NameThread(String),
     /// Refresh the current thread.
     RefreshThread,
     /// Notify when a thread no longer needs a person, or stop that.
@@ -152,6 +156,8 @@ pub enum Route {
     Change(Arc<str>, Box<Intent>),
     /// The preview of an action on a thread.
     ThreadAction(ServerRef, Box<ThreadIntent>),
+    /// The preview of an action on several threads of a server: their ids and titles.
+    Bulk(ServerRef, BulkAction, Vec<(String, String)>),
     /// An authentication, before it is sent.
     SignIn(Arc<str>, Box<AuthAuthenticateRequest>),
     /// The explanation of a revision.

@@ -6,9 +6,11 @@ use super::refs::{RevisionRef, ServerRef, StreamTarget, ThreadRef};
 use crate::widgets::jobs::{JobProgress, JobSpec};
 use jiff::{SignedDuration, Timestamp};
 use runtail_api::doctor::Check;
-use runtail_api::{ApiError, AuthWaited, Listing, LogFilter, LogScope, Revisions, ServerInbox};
+use runtail_api::{ApiError, AuthWaited, Listing, LogFilter, LogScope, Revisions, ServerInbox, ThreadPage};
 use runtail_core::config::Stuck;
-use runtail_core::model::{Deployment, LogLine, Revision, Run, Thread, ThreadFacts, ThreadStatus};
+use runtail_core::model::{
+    Deployment, LogLine, Revision, Run, ServerFilter, Thread, ThreadFacts, ThreadSearch, ThreadSort, ThreadStatus,
+};
 use runtail_stream::Item;
 use runtail_stream::bisect::{BisectQuery, Bisection, HistoryError};
 use std::sync::Arc;
@@ -49,8 +51,8 @@ pub enum SubscriptionEvent {
         /// Whether the server may have lines that could not be read.
         incomplete: bool,
     },
-    /// Threads of an agent server, newest first.
-    Threads(Result<Vec<Thread>, ApiError>),
+    /// A page of an agent server's threads.
+    Threads(ThreadsRead),
     /// The status of a listed thread.
     ThreadStatus {
         /// The thread, and its facts in the list when the status was requested.
@@ -87,6 +89,53 @@ pub enum SubscriptionEvent {
     CheckpointState(Result<Option<Arc<CheckpointState>>, ApiError>),
     /// The state at a checkpoint with those of its subgraphs; `None` if the server has no such checkpoint.
     CheckpointDetails(Result<Option<CheckpointDetails>, ApiError>),
+}
+
+/// A page of threads, and the request that it answers.
+#[derive(Debug, Clone)]
+pub struct ThreadsRead {
+    /// What the server was asked to filter by.
+    pub filter: ServerFilter,
+    /// The id that was read directly, if the search names one.
+    pub whole_id: Option<String>,
+    pub sort: ThreadSort,
+    /// Number of threads before the page.
+    pub offset: usize,
+    /// How many threads the server finds, if it was asked and counts them.
+    pub count: Option<u64>,
+    pub result: Result<ThreadPage, ApiError>,
+}
+
+impl ThreadsRead {
+    /// Returns the answer to a request for all threads.
+    pub fn all(result: Result<Vec<Thread>, ApiError>) -> ThreadsRead {
+        let page = |threads: Vec<Thread>| ThreadPage {
+            next_offset: threads.len(),
+            threads: threads.into_iter().map(Into::into).collect(),
+            is_last: true,
+            is_sorted: true,
+            ..ThreadPage::default()
+        };
+        ThreadsRead {
+            filter: ServerFilter::default(),
+            whole_id: None,
+            sort: ThreadSort::default(),
+            offset: 0,
+            count: None,
+            result: result.map(page),
+        }
+    }
+}
+
+/// The threads that a list needs.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ThreadsWanted {
+    pub search: Arc<ThreadSearch>,
+    pub sort: ThreadSort,
+    /// Number of threads to load.
+    pub rows: usize,
+    /// Number of loaded threads above the screen. Those on the screen are read again.
+    pub top: usize,
 }
 
 /// When a poll sends its next request.
@@ -212,6 +261,8 @@ pub struct SubscriptionParams {
     pub pace: Pace,
     /// The newest revisions to request, most important first.
     pub newest: Arc<[WantedRevision]>,
+    /// The threads that a list needs.
+    pub threads: Arc<ThreadsWanted>,
     /// The threads whose status to read, most important first.
     pub statuses: Arc<[WantedStatus]>,
     /// The modes of a stream.

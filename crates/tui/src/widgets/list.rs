@@ -60,6 +60,11 @@ impl Picker {
         self.selected.as_ref().and_then(|id| ids.iter().position(|i| i == id))
     }
 
+    /// Returns the index of the selected row as of the last [`Picker::clamp`].
+    pub fn cursor(&self) -> usize {
+        self.place.cursor.key as usize
+    }
+
     /// Returns the index of the row at the top of the window.
     pub fn top(&self) -> usize {
         self.place.top.key as usize

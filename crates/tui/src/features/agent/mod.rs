@@ -2,7 +2,9 @@
 
 mod compose_view;
 pub mod composer;
+mod search_view;
 pub mod state;
+pub mod threads;
 mod update;
 mod view;
 
@@ -22,7 +24,7 @@ pub struct Agent {
     pub infos: BTreeMap<ServerRef, Loaded<ServerInfo>>,
     /// The open server.
     pub server: Option<Server>,
-    /// The threads and runs marked for a comparison, of any server; at most two.
+    /// Runs marked for a comparison, and marked threads of servers that are no longer open; at most two.
     pub marked: Vec<SideRef>,
     /// The draft of a composer that was closed.
     pub draft: Option<Composer>,

@@ -1,13 +1,12 @@
 //! The state of an open agent server: its threads, the runs of a thread, its assistants.
 
+use super::threads::{PAGE, ThreadList};
 use crate::session::loaded::Loaded;
 use crate::session::msg::{ServerRef, WantedStatus};
 use crate::widgets::list::Picker;
-use jiff::Timestamp;
-use runtail_api::ApiError;
-use runtail_core::model::{Assistant, Run, Thread, ThreadFacts, ThreadRecords, ThreadStatus};
-use std::collections::HashMap;
-use std::sync::Arc;
+use runtail_core::model::{Assistant, Run, Thread};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// The list that the pane shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,10 +18,8 @@ pub enum Tab {
     Runs,
 }
 
-/// Rows requested initially, and added each time the end of the list is reached.
-pub const PAGE: usize = 50;
-/// Maximum rows that the services return at once.
-pub const MAX_ROWS: usize = 1000;
+/// Maximum number of runs to list.
+pub const MAX_RUNS: usize = 1000;
 
 /// An open agent server.
 #[derive(Debug, Clone)]
@@ -31,18 +28,15 @@ pub struct Server {
     pub server: ServerRef,
     /// The shown list.
     pub tab: Tab,
-    /// Threads, newest first.
-    pub threads: Loaded<Vec<Thread>>,
+    pub threads: ThreadList,
+    /// The marked threads, for actions on several.
+    pub marked: BTreeSet<String>,
     pub assistants: Loaded<Vec<Assistant>>,
     /// The thread whose runs are listed.
     pub runs_of: Option<String>,
-    /// The facts from the list, by thread.
-    facts: HashMap<String, Arc<ThreadFacts>>,
-    /// The loaded statuses, each with the facts from the list at that time.
-    pub statuses: HashMap<Arc<str>, (Arc<ThreadFacts>, ThreadStatus)>,
     /// The runs of that thread, newest first.
     pub runs: Loaded<Vec<Run>>,
-    /// Rows to request.
+    /// Runs to request.
     pub limit: usize,
     /// The selected thread.
     pub thread_picker: Picker,
@@ -50,7 +44,7 @@ pub struct Server {
     pub assistant_picker: Picker,
     /// The selected run.
     pub run_picker: Picker,
-    /// Only rows that contain this text are shown.
+    /// Only runs or assistants that contain this text are shown. Threads have a search.
     pub filter: String,
 }
 
@@ -60,11 +54,10 @@ impl Server {
         Server {
             server,
             tab: Tab::Threads,
-            threads: Loaded::default(),
+            threads: ThreadList::default(),
+            marked: BTreeSet::new(),
             assistants: Loaded::default(),
             runs_of: None,
-            facts: HashMap::new(),
-            statuses: HashMap::new(),
             runs: Loaded::default(),
             limit: PAGE,
             thread_picker: Picker::default(),
@@ -74,32 +67,26 @@ impl Server {
         }
     }
 
-    /// Applies the newest list of threads.
-    pub fn take_threads(&mut self, result: Result<Vec<Thread>, ApiError>, at: Timestamp) {
-        if let Ok(threads) = &result {
-            let mut known = std::mem::take(&mut self.facts);
-            for thread in threads {
-                let facts = ThreadFacts::of(thread);
-                let before = known.remove(&thread.thread_id).filter(|before| **before == facts);
-                self.facts.insert(thread.thread_id.clone(), before.unwrap_or_else(|| Arc::new(facts)));
-            }
-            let facts = &self.facts;
-            self.statuses.retain(|thread, _| facts.contains_key(&**thread));
-        }
-        self.threads.take(result, at);
-    }
-
     /// Returns the request for the status of a listed thread.
     pub fn wanted_status(&self, thread: &str) -> Option<WantedStatus> {
-        Some(WantedStatus { thread: thread.into(), facts: self.facts.get(thread)?.clone() })
+        Some(WantedStatus { thread: thread.into(), facts: self.threads.row(thread)?.facts.clone() })
     }
 
-    /// Returns the status of a listed thread: the loaded one if it is current, otherwise the one derived from the list.
-    pub fn status_of(&self, thread: &str) -> ThreadStatus {
-        let Some(facts) = self.facts.get(thread) else { return ThreadStatus::Loading };
-        match self.statuses.get(thread) {
-            Some((of, status)) if of == facts => status.clone(),
-            _ => ThreadStatus::derive(ThreadRecords { thread: Some(facts), ..ThreadRecords::default() }),
+    /// Toggles the mark of the selected thread.
+    pub fn toggle_mark(&mut self) {
+        if let Some(id) = self.thread_picker.selected.clone()
+            && !self.marked.remove(&id)
+        {
+            self.marked.insert(id);
+        }
+    }
+
+    /// Marks all shown threads, or removes all marks if they are marked.
+    pub fn toggle_all_marks(&mut self) {
+        let shown = self.threads.shown();
+        match shown.iter().all(|id| self.marked.contains(id)) {
+            true => self.marked.clear(),
+            false => self.marked.extend(shown.iter().cloned()),
         }
     }
 
@@ -116,21 +103,6 @@ impl Server {
         filter.is_empty() || texts.iter().any(|t| t.to_lowercase().contains(&filter))
     }
 
-    /// Returns the threads that match the filter.
-    pub fn shown_threads(&self) -> Vec<&Thread> {
-        let all = self.threads.value.iter().flatten();
-        if self.filter.is_empty() {
-            return all.collect();
-        }
-        all.filter(|t| {
-            let metadata = t.metadata.as_ref().map(|m| m.to_string()).unwrap_or_default();
-            let status = self.status_of(&t.thread_id);
-            let (_, about) = super::view::about(t, &status);
-            self.matches_filter(&[&t.thread_id, super::view::list_word(&status), &metadata, &about])
-        })
-        .collect()
-    }
-
     /// Returns the assistants that match the filter.
     pub fn shown_assistants(&self) -> Vec<&Assistant> {
         let all = self.assistants.value.iter().flatten();
@@ -143,12 +115,19 @@ impl Server {
     }
 
     /// Returns the ids of the shown rows.
-    pub fn shown_ids(&self) -> Vec<String> {
+    pub fn shown_ids(&self) -> Cow<'_, [String]> {
         match self.tab {
-            Tab::Threads => self.shown_threads().iter().map(|t| t.thread_id.clone()).collect(),
+            Tab::Threads => Cow::Borrowed(self.threads.shown()),
             Tab::Assistants => self.shown_assistants().iter().map(|a| a.assistant_id.clone()).collect(),
             Tab::Runs => self.shown_runs().iter().map(|r| r.run_id.clone()).collect(),
         }
+    }
+
+    /// Changes the selection of the shown list, which has these ids.
+    pub fn pick(&mut self, change: impl FnOnce(&mut Picker, &[String])) {
+        let mut picker = std::mem::take(self.picker());
+        change(&mut picker, &self.shown_ids());
+        *self.picker() = picker;
     }
 
     /// Returns the selection of the shown list.
@@ -162,14 +141,12 @@ impl Server {
 
     /// Returns the selected thread.
     pub fn thread(&self) -> Option<&Thread> {
-        let id = self.thread_picker.selected.as_ref()?;
-        self.threads.value.iter().flatten().find(|t| &t.thread_id == id)
+        self.threads.get(self.thread_picker.selected.as_ref()?)
     }
 
     /// Returns the assistant of a listed thread, by id or by graph.
     pub fn assistant_of(&self, thread: &str) -> Option<String> {
-        let thread = self.threads.value.iter().flatten().find(|t| t.thread_id == thread)?;
-        let metadata = thread.metadata.as_ref()?;
+        let metadata = self.threads.get(thread)?.metadata.as_ref()?;
         let value = |key: &str| metadata.get(key).and_then(|v| v.as_str()).map(str::to_string);
         value("assistant_id").or_else(|| value("graph_id"))
     }

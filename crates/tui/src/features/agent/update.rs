@@ -1,7 +1,8 @@
 //! The actions and polls of an agent server's lists, and the actions of the composer.
 
 use super::composer::Composer;
-use super::state::{MAX_ROWS, PAGE, Server, Tab};
+use super::state::{MAX_RUNS, Server, Tab};
+use super::threads::PAGE;
 use super::{Agent, compose_view, view};
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
@@ -13,23 +14,22 @@ use crate::session::run::{Origin, Warning, Where, act_on_thread};
 use crate::session::{Component, Cx, Request, Requests, Route, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
+use runtail_api::{BulkAction, MAX_BULK, ThreadIntent, ThreadLabel};
 use runtail_core::model::ThreadStatus;
 use std::sync::Arc;
 
-/// Lines above the rows: breadcrumb, tabs, and column headers.
-const HEAD: u16 = 3;
-/// Maximum number of marked rows: a comparison has two sides.
+/// Maximum number of marked runs: a comparison has two sides.
 const MAX_MARKED: usize = 2;
 
-fn height(area: Area) -> usize {
-    area.h.saturating_sub(HEAD).into()
+fn height(server: &Server, area: Area) -> usize {
+    area.h.saturating_sub(view::head(server)).into()
 }
 
 /// Returns the status of a listed thread: that of its open page, if there is one, so that the two never differ.
 pub(crate) fn listed_status(cx: &Cx<'_>, server: &Server, thread: &str) -> ThreadStatus {
     let of = ThreadRef { server: server.server.clone(), id: thread.to_string() };
     let is_known = |status: &ThreadStatus| !matches!(status, ThreadStatus::Loading | ThreadStatus::Unknown { .. });
-    cx.lookup.page_status(&of).filter(is_known).unwrap_or_else(|| server.status_of(thread))
+    cx.lookup.page_status(&of).filter(is_known).unwrap_or_else(|| server.threads.status_of(thread))
 }
 
 impl Agent {
@@ -38,7 +38,16 @@ impl Agent {
         if self.server.as_ref().is_some_and(|s| s.server == server) {
             return Requests::none();
         }
-        self.server = Some(Server::new(server.clone()));
+        self.keep_marks();
+        let mut opened = Server::new(server.clone());
+        self.marked.retain(|side| match side {
+            SideRef::Thread(thread, None) if thread.server == server => {
+                opened.marked.insert(thread.id.clone());
+                false
+            }
+            _ => true,
+        });
+        self.server = Some(opened);
         Requests::from(Effect::FetchInfo(server.clone())).and(Effect::FetchAssistants(server))
     }
 
@@ -75,13 +84,35 @@ impl Agent {
         Ok((composer, requests))
     }
 
-    /// Returns whether a listed row is marked for a comparison.
+    /// Returns whether a listed row is marked.
     pub(super) fn is_marked(&self, server: &Server, id: &str) -> bool {
-        self.marked.iter().any(|side| match (side, server.tab) {
-            (SideRef::Thread(thread, None), Tab::Threads) => thread.server == server.server && thread.id == id,
-            (SideRef::Thread(thread, Some(run)), Tab::Runs) => thread.server == server.server && run == id,
-            _ => false,
-        })
+        match server.tab {
+            Tab::Threads => server.marked.contains(id),
+            Tab::Runs => self.marked.iter().any(|side| match side {
+                SideRef::Thread(thread, Some(run)) => thread.server == server.server && run == id,
+                _ => false,
+            }),
+            Tab::Assistants => false,
+        }
+    }
+
+    /// Keeps up to two marked threads of the open server, so that they can be compared with threads of another one.
+    fn keep_marks(&mut self) {
+        let Some(server) = &self.server else { return };
+        let of = |id: &String| SideRef::Thread(ThreadRef { server: server.server.clone(), id: id.clone() }, None);
+        self.marked.extend(server.marked.iter().map(of));
+        self.marked.drain(..self.marked.len().saturating_sub(MAX_MARKED));
+    }
+
+    /// Returns everything that is marked, as sides of a comparison.
+    pub fn marked_sides(&self) -> Vec<SideRef> {
+        let threads = self.server.iter().flat_map(|server| {
+            server
+                .marked
+                .iter()
+                .map(|id| SideRef::Thread(ThreadRef { server: server.server.clone(), id: id.clone() }, None))
+        });
+        self.marked.iter().cloned().chain(threads).collect()
     }
 
     /// Returns the selected thread, and the selected run if runs are listed; otherwise a notice.
@@ -98,8 +129,12 @@ impl Agent {
     /// Fills in the parameters that change while the polls run.
     pub fn fill(&self, cx: &Cx<'_>, subscriptions: &mut [Subscription]) {
         for sub in subscriptions {
-            if matches!(sub.key, SubscriptionId::ThreadStatuses(_)) {
-                sub.params.statuses = self.wanted_statuses(cx.area);
+            match &sub.key {
+                SubscriptionId::ThreadStatuses(_) => sub.params.statuses = self.wanted_statuses(cx.area),
+                SubscriptionId::Threads(_) => {
+                    sub.params.threads = self.server.as_ref().map(|server| server.threads.wanted()).unwrap_or_default();
+                }
+                _ => {}
             }
             sub.params.pace = cx.session.pace(false);
         }
@@ -108,9 +143,9 @@ impl Agent {
     /// The threads whose rows are on the screen.
     fn wanted_statuses(&self, area: Area) -> Arc<[WantedStatus]> {
         let Some(server) = &self.server else { return Arc::default() };
-        let shown = server.shown_threads();
-        let window = server.thread_picker.window(shown.len(), height(area));
-        window.into_iter().filter_map(|row| server.wanted_status(&shown.get(row)?.thread_id)).collect()
+        let shown = server.threads.shown();
+        let window = server.thread_picker.window(shown.len(), height(server, area));
+        window.into_iter().filter_map(|row| server.wanted_status(shown.get(row)?)).collect()
     }
 }
 
@@ -124,7 +159,7 @@ fn selected_side(server: &Server) -> Option<SideRef> {
     Some(SideRef::Thread(ThreadRef { server: server.server.clone(), id: thread }, run))
 }
 
-/// Marks a row for a comparison, or removes its mark. A third mark replaces the first.
+/// Marks a run for a comparison, or removes its mark. A third mark replaces the first.
 fn mark(marked: &mut Vec<SideRef>, row: SideRef) -> Requests {
     match marked.iter().position(|other| *other == row) {
         Some(at) => drop(marked.remove(at)),
@@ -148,6 +183,10 @@ fn compare(marked: &[SideRef], selected: Option<SideRef>) -> Requests {
         ([a, b], _) => Route::Compare(vec![a.clone(), b.clone()]).into(),
         ([a], Some(row)) if row != *a => Route::Compare(vec![a.clone(), row]).into(),
         ([_], _) => Route::Palette("compare ".into()).into(),
+        ([_, _, _, ..], _) => {
+            let count = marked.len();
+            Requests::info(format!("{count} threads and runs are marked. Mark only the two to compare."))
+        }
         _ => Requests::info("Mark a thread or a run with m, then press = on the one to compare it with."),
     }
 }
@@ -159,6 +198,38 @@ fn row_warning(status: &str) -> Option<Warning> {
         "busy" => Some(Warning::Active),
         _ => None,
     }
+}
+
+/// Opens the preview of an action on all marked threads.
+fn act_on_marked(server: &Server, action: Action) -> Requests {
+    let action = match action {
+        Action::CancelRun => BulkAction::Cancel,
+        Action::Delete => BulkAction::Delete,
+        _ => BulkAction::Retry,
+    };
+    if server.marked.len() > MAX_BULK {
+        let count = server.marked.len();
+        return Requests::error(format!("{count} threads are marked; at most {MAX_BULK} at once. Nothing was sent."));
+    }
+    // In the order of the list; marked threads that are not listed by now come last.
+    let (mut listed, rest): (Vec<&String>, Vec<&String>) =
+        server.marked.iter().partition(|id| server.threads.position(id).is_some());
+    listed.sort_by_key(|id| server.threads.position(id));
+    let titled = |id: &String| {
+        let row = server.threads.row(id);
+        let title = row.and_then(|row| row.found.thread.name().or(row.found.title.as_deref()));
+        (id.clone(), title.unwrap_or_default().to_string())
+    };
+    let threads = listed.into_iter().chain(rest).map(titled).collect();
+    Route::Bulk(server.server.clone(), action, threads).into()
+}
+
+/// Stars the selected thread, or removes its star.
+fn star(server: &Server) -> Requests {
+    let Some(thread) = server.thread() else { return Requests::info("No thread is selected.") };
+    let label = ThreadLabel { name: None, starred: Some(!thread.is_starred()) };
+    let intent = ThreadIntent::Label { thread: thread.thread_id.clone(), label };
+    Route::ThreadAction(server.server.clone(), Box::new(intent)).into()
 }
 
 /// Opens the selected row.
@@ -188,8 +259,10 @@ fn compose(server: &Server) -> Requests {
         }),
         Tab::Runs => {
             let thread = server.runs_of.clone();
-            let listed = |id: &str| server.threads.value.iter().flatten().find(|t| t.thread_id == id);
-            let warning = thread.as_deref().and_then(listed).and_then(|row| row_warning(&row.status));
+            let warning = thread
+                .as_deref()
+                .and_then(|thread| server.threads.get(thread))
+                .and_then(|row| row_warning(&row.status));
             let assistant = thread.as_deref().and_then(|t| server.assistant_of(t));
             Origin { thread, assistant, place: None, warning }
         }
@@ -221,10 +294,37 @@ impl Component for Agent {
         Context::Server
     }
 
-    fn action(&mut self, _cx: &Cx<'_>, action: Action) -> Requests {
+    fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
         use Action::*;
         let Some(server) = &mut self.server else { return Requests::none() };
         match (action, server.tab) {
+            (CancelRun | Delete | Again, Tab::Threads) if !server.marked.is_empty() => {
+                return act_on_marked(server, action);
+            }
+            (Again, _) => {
+                return match Self::selected_thread(server) {
+                    Ok((ThreadRef { server, id: thread }, _)) => {
+                        Route::ThreadAction(server, Box::new(ThreadIntent::Retry { thread })).into()
+                    }
+                    Err(why) => why,
+                };
+            }
+            (Mark, Tab::Threads) => {
+                server.toggle_mark();
+                let height = height(server, cx.area);
+                server.pick(|picker, ids| picker.step(ids, height, 1));
+            }
+            (MarkAll, Tab::Threads) => server.toggle_all_marks(),
+            (Star, Tab::Threads) => return star(server),
+            (Sort, Tab::Threads) => {
+                if server.threads.search().sort.is_some() {
+                    return Requests::info("The search sets the order; change its sort: term.");
+                }
+                server.threads.sort_by_next();
+            }
+            (MarkAll | Star | Sort, _) => {
+                return Requests::info("This key works on threads. Press 1 to show them.");
+            }
             (Answer | Approve | CancelRun | RollbackRun | Delete, _) => {
                 return match Self::selected_thread(server) {
                     Ok((thread, run)) => act_on_thread(thread, run, action),
@@ -237,12 +337,20 @@ impl Component for Agent {
                     Err(why) => why,
                 };
             }
-            (Mark | Compare, Tab::Assistants) => return Requests::info("Threads and runs can be compared."),
+            // Assistants have no marks, and Space turns their pages.
+            (Mark, Tab::Assistants) => {
+                let height = height(server, cx.area);
+                server.pick(|picker, ids| picker.step(ids, height, height as isize));
+            }
+            (Compare, Tab::Assistants) => return Requests::info("Threads and runs can be compared."),
             (Mark, _) => {
                 let Some(row) = selected_side(server) else { return Requests::none() };
                 return mark(&mut self.marked, row);
             }
-            (Compare, _) => return compare(&self.marked, selected_side(server)),
+            (Compare, _) => {
+                let selected = selected_side(server);
+                return compare(&self.marked_sides(), selected);
+            }
             (Threads, _) => server.show(Tab::Threads),
             (Assistants, _) => server.show(Tab::Assistants),
             (Runs, Tab::Threads) => {
@@ -263,16 +371,16 @@ impl Component for Agent {
 
     fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
         if let Some(server) = &mut self.server {
-            let ids = server.shown_ids();
-            server.picker().step(&ids, height(cx.area), lines);
+            let height = height(server, cx.area);
+            server.pick(|picker, ids| picker.step(ids, height, lines));
         }
     }
 
     fn click(&mut self, cx: &Cx<'_>, _x: u16, y: u16) {
-        if let (Some(server), Some(row)) = (&mut self.server, y.checked_sub(HEAD)) {
-            let ids = server.shown_ids();
-            let at = server.picker().top() + usize::from(row);
-            server.picker().select(&ids, height(cx.area), at);
+        let Some(server) = &mut self.server else { return };
+        if let Some(row) = y.checked_sub(view::head(server)) {
+            let height = height(server, cx.area);
+            server.pick(|picker, ids| picker.select(ids, height, picker.top() + usize::from(row)));
         }
     }
 
@@ -282,8 +390,16 @@ impl Component for Agent {
 
     fn back(&mut self, _quit: bool) -> Option<Requests> {
         let server = self.server.as_mut()?;
-        if !server.filter.is_empty() {
-            server.filter.clear();
+        if !view::filter_of(server).is_empty() {
+            match server.tab {
+                Tab::Threads => server.threads.set_text(""),
+                Tab::Runs | Tab::Assistants => server.filter.clear(),
+            }
+            return Some(Requests::none());
+        }
+        if server.tab == Tab::Threads && !(server.marked.is_empty() && self.marked.is_empty()) {
+            server.marked.clear();
+            self.marked.clear();
             return Some(Requests::none());
         }
         (server.tab != Tab::Threads).then(|| {
@@ -293,12 +409,14 @@ impl Component for Agent {
     }
 
     fn filter(&self) -> Option<&str> {
-        self.server.as_ref().map(|server| server.filter.as_str())
+        self.server.as_ref().map(view::filter_of)
     }
 
     fn set_filter(&mut self, text: &str) {
-        if let Some(server) = &mut self.server {
-            server.filter = text.to_string();
+        match &mut self.server {
+            Some(server) if server.tab == Tab::Threads => server.threads.set_text(text),
+            Some(server) => server.filter = text.to_string(),
+            None => {}
         }
     }
 
@@ -334,19 +452,39 @@ impl Component for Agent {
                 "app.command",
                 "app.help",
             ]),
+            Tab::Threads if !server.marked.is_empty() => Some(&[
+                "server.mark",
+                "server.cancel",
+                "server.delete",
+                "server.retry",
+                "server.compare",
+                "app.back",
+                "app.command",
+                "app.help",
+            ]),
             Tab::Threads => None,
         }
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
         let Some(server) = &mut self.server else { return };
-        let ids = server.shown_ids();
-        server.picker().clamp(&ids, height(cx.area));
+        server.threads.refresh(cx.session.now);
+        let height = height(server, cx.area);
+        let mut at = 0;
+        server.pick(|picker, ids| {
+            picker.clamp(ids, height);
+            at = picker.cursor();
+        });
         // Near the end of the list, request more rows if there may be more.
-        let full = ids.len() >= server.limit && server.tab != Tab::Assistants;
-        let at = server.picker().at(&ids).unwrap_or(0);
-        if full && at + 5 >= ids.len() && server.limit < MAX_ROWS {
-            server.limit += PAGE;
+        match server.tab {
+            Tab::Threads => server.threads.want(at, server.thread_picker.top(), height),
+            Tab::Runs => {
+                let count = server.shown_runs().len();
+                if count >= server.limit && at + 5 >= count && server.limit < MAX_RUNS {
+                    server.limit += PAGE;
+                }
+            }
+            Tab::Assistants => {}
         }
     }
 
@@ -357,7 +495,7 @@ impl Component for Agent {
         match (&server.tab, &server.runs_of) {
             (Tab::Threads, _) => {
                 let threads = Subscription::new(SubscriptionId::Threads(of.clone()), epoch, SubscriptionKind::Name);
-                out.push(threads.with_limit(server.limit));
+                out.push(threads);
                 out.push(Subscription::new(SubscriptionId::ThreadStatuses(of), epoch, SubscriptionKind::Name));
             }
             (Tab::Runs, Some(thread)) => {

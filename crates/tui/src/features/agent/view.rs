@@ -1,5 +1,6 @@
 //! Draws the threads, runs and assistants of an agent server.
 
+use super::search_view::{nothing_found, search_line, total};
 use super::state::{Server, Tab};
 use super::{Agent, listed_status};
 use crate::session::Cx;
@@ -9,11 +10,19 @@ use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::status::tones;
 use jiff::Timestamp;
-use runtail_api::ServerKind;
-use runtail_core::model::{Run, StatusRole, Thread, ThreadStatus, summary_of};
+use runtail_api::{FoundThread, ServerKind};
+use runtail_core::model::{Run, StatusRole, ThreadSort, ThreadStatus, summary_of};
 use runtail_core::text;
 use std::borrow::Cow;
 use std::time::Duration;
+
+/// Lines above the rows: breadcrumb, tabs, and column headers.
+const HEAD: u16 = 3;
+
+/// Returns the number of lines above the rows. A search of threads has a line of its own.
+pub(super) fn head(server: &Server) -> u16 {
+    HEAD + u16::from(server.tab == Tab::Threads && search_line(&server.threads).is_some())
+}
 
 /// Draws the pane.
 pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
@@ -36,7 +45,7 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
     }
     canvas.line(area.x + 1, area.y, area.w.saturating_sub(2), &crumbs);
     let is_contract = info.is_some_and(|info| info.kind == ServerKind::Other);
-    let rows = below(area, 3);
+    let rows = below(area, head(server));
     let error = match server.tab {
         Tab::Threads => &server.threads.error,
         Tab::Assistants => &server.assistants.error,
@@ -48,6 +57,9 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
         tab_line = tab_line.right(Tone::Bad, "✗ ").right(Tone::Plain, &format!("outdated: {}", error.detail));
     }
     canvas.line_for_right(area.x + 1, area.y + 1, area.w.saturating_sub(2), &tab_line);
+    if let Some(line) = search_line(&server.threads).filter(|_| server.tab == Tab::Threads) {
+        canvas.line(area.x + 1, area.y + 2, area.w.saturating_sub(2), &line);
+    }
     if ids.is_empty() {
         let (tone, words) = match error {
             // A server that implements only the contract has no lists. This is not a failure; everything else works.
@@ -64,18 +76,20 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
         };
         return canvas.words(rows, tone, &words);
     }
-    let (headers, lines) = table(cx, server, rows.w.saturating_sub(4) as usize);
-    canvas.line(area.x + 3, area.y + 2, area.w.saturating_sub(4), &headers);
     let picker = match server.tab {
         Tab::Threads => &server.thread_picker,
         Tab::Assistants => &server.assistant_picker,
         Tab::Runs => &server.run_picker,
     };
-    for (i, number) in picker.window(lines.len(), rows.h as usize).into_iter().enumerate() {
+    let window = picker.window(ids.len(), rows.h as usize);
+    let shown: Vec<&str> = window.iter().filter_map(|at| ids.get(*at).map(String::as_str)).collect();
+    let (headers, lines) = table(cx, server, rows.w.saturating_sub(4) as usize, &shown);
+    canvas.line(area.x + 3, rows.y - 1, area.w.saturating_sub(4), &headers);
+    for (i, (number, line)) in window.into_iter().zip(lines).enumerate() {
         let y = rows.y + i as u16;
-        canvas.line(rows.x + 3, y, rows.w.saturating_sub(4), &lines[number]);
+        canvas.line(rows.x + 3, y, rows.w.saturating_sub(4), &line);
         if ids.get(number).is_some_and(|id| agent.is_marked(server, id)) {
-            canvas.text(rows.x, y, 1, "+", canvas.theme.style(Tone::Accent));
+            canvas.foreign(rows.x + 1, y, 1, "+", Tone::Accent);
         }
         if picker.selected.as_ref() == ids.get(number) {
             canvas.select(Area { h: 1, ..rows }, y, focused);
@@ -84,9 +98,8 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
 }
 
 fn tabs(server: &Server) -> Line {
-    let count = |n: Option<usize>| n.map(|n| format!(" {n}")).unwrap_or_default();
-    let threads = count(server.threads.value.as_ref().map(Vec::len));
-    let assistants = count(server.assistants.value.as_ref().map(Vec::len));
+    let threads = total(&server.threads).map(|n| format!(" {n}")).unwrap_or_default();
+    let assistants = server.assistants.value.as_ref().map(|all| format!(" {}", all.len())).unwrap_or_default();
     let mut line = Line::new();
     for (tab, key, title) in
         [(Tab::Threads, "1", format!("Threads{threads}")), (Tab::Assistants, "2", format!("Assistants{assistants}"))]
@@ -95,14 +108,31 @@ fn tabs(server: &Server) -> Line {
         line.push(Tone::Accent, &format!("{key} "));
         line.push(if chosen { Tone::Strong } else { Tone::Dim }, &format!("{title}   "));
     }
-    if !server.filter.is_empty() {
-        line.push(Tone::Accent, &format!("/{}", server.filter));
+    if server.tab == Tab::Threads {
+        if !server.marked.is_empty() {
+            line.push(Tone::Accent, &format!("{} marked   ", text::count(server.marked.len() as u64)));
+        }
+        if server.threads.sort() != ThreadSort::Updated {
+            line.push(Tone::Dim, "sort ");
+            line.push(Tone::Plain, &format!("{}   ", server.threads.sort().word()));
+        }
+    }
+    if !filter_of(server).is_empty() {
+        line.push(Tone::Accent, &format!("/{}", filter_of(server)));
     }
     line
 }
 
+/// Returns the text that limits the shown list.
+pub(super) fn filter_of(server: &Server) -> &str {
+    if server.tab == Tab::Threads { &server.threads.text } else { &server.filter }
+}
+
 fn empty_state(cx: &Cx<'_>, server: &Server) -> (Tone, String) {
     let new_run = cx.session.key("server.new_run");
+    if server.tab == Tab::Threads && !server.threads.text.is_empty() {
+        return (Tone::Plain, nothing_found(cx, &server.threads));
+    }
     if !server.filter.is_empty() {
         return (Tone::Plain, format!("No match for “{}”.\n\nPress Esc to clear the filter.", server.filter));
     }
@@ -122,12 +152,14 @@ fn ago(at: Option<Timestamp>, now: Timestamp) -> String {
     at.and_then(|t| Duration::try_from(now - t).ok()).map(text::age).unwrap_or_default()
 }
 
-/// Returns the column headers, and a line for each row.
-fn table(cx: &Cx<'_>, server: &Server, width: usize) -> (Line, Vec<Line>) {
+/// Returns the column headers, and a line for each of these rows.
+fn table(cx: &Cx<'_>, server: &Server, width: usize, ids: &[&str]) -> (Line, Vec<Line>) {
+    let is_shown = |id: &str| ids.contains(&id);
     let mut lines = Vec::new();
     let headers = match server.tab {
         Tab::Threads => {
-            for thread in server.shown_threads() {
+            for found in ids.iter().filter_map(|id| Some(&server.threads.row(id)?.found)) {
+                let thread = &found.thread;
                 let status = listed_status(cx, server, &thread.thread_id);
                 let mut line = state(status.role(), list_word(&status));
                 line.push(Tone::Plain, &format!("{:<14} ", text::short_id(&thread.thread_id)));
@@ -135,16 +167,22 @@ fn table(cx: &Cx<'_>, server: &Server, width: usize) -> (Line, Vec<Line>) {
                 let room = width.saturating_sub(line.width());
                 let graph = thread.graph().map(text::clean).unwrap_or_default();
                 line.push(Tone::Accent, &text::fit(&graph, room));
-                let (tone, notes) = about(thread, &status);
+                let (tone, notes) = about(found, &status);
+                if thread.is_starred() {
+                    line.push(Tone::Accent, "  *");
+                }
+                if let Some(name) = thread.name() {
+                    line.push(Tone::Strong, &format!("  {}", text::clean(name)));
+                }
                 line.push(tone, &format!("  {notes}"));
                 lines.push(line);
             }
-            format!("{:<STATE$} {:<14} {:>5}  {}", "STATUS", "THREAD", "AGE", "GRAPH, METADATA")
+            format!("{:<STATE$} {:<14} {:>5}  {}", "STATUS", "THREAD", "AGE", "GRAPH, NAME OR MESSAGE")
         }
         Tab::Runs => {
             let thread = server.runs_of.as_deref().map(|thread| listed_status(cx, server, thread)).unwrap_or_default();
             let newest = server.runs.value.iter().flatten().next().map(|run| &run.run_id);
-            for run in server.shown_runs() {
+            for run in server.shown_runs().into_iter().filter(|run| is_shown(&run.run_id)) {
                 let (role, word) =
                     run_state(run, if newest == Some(&run.run_id) { &thread } else { &ThreadStatus::Loading });
                 let mut line = state(role, &word);
@@ -162,7 +200,7 @@ fn table(cx: &Cx<'_>, server: &Server, width: usize) -> (Line, Vec<Line>) {
             format!("{:<STATE$} {:<14} {:>5}  {:>7}  {}", "STATUS", "RUN", "AGE", "TOOK", "ASSISTANT")
         }
         Tab::Assistants => {
-            for assistant in server.shown_assistants() {
+            for assistant in server.shown_assistants().into_iter().filter(|one| is_shown(&one.assistant_id)) {
                 let name = assistant.name.as_deref().unwrap_or(&assistant.graph_id);
                 let mut line = Line::of(Tone::Plain, &format!("{:<24} ", text::fit(&text::clean(name), 24)));
                 line.push(Tone::Accent, &format!("{:<18} ", text::fit(&text::clean(&assistant.graph_id), 18)));
@@ -220,8 +258,8 @@ fn run_state(run: &Run, thread: &ThreadStatus) -> (StatusRole, Cow<'static, str>
     (role, word.into())
 }
 
-/// Describes a thread by its error, its question, the node where it stopped, or its metadata.
-pub(super) fn about(thread: &Thread, status: &ThreadStatus) -> (Tone, String) {
+/// Describes a thread by its error, its question, the node where it stopped, its first message, or its metadata.
+pub(super) fn about(found: &FoundThread, status: &ThreadStatus) -> (Tone, String) {
     let nodes = |label: &str, nodes: &[String]| match nodes {
         [] => String::new(),
         nodes => format!("{label} {}", text::clean(&nodes.join(", "))),
@@ -242,7 +280,10 @@ pub(super) fn about(thread: &Thread, status: &ThreadStatus) -> (Tone, String) {
         }
         ThreadStatus::Running { nodes: active, .. } if !active.is_empty() => (Tone::Plain, nodes("in", active)),
         _ => {
-            let notes = thread.notes().into_iter();
+            if let Some(title) = &found.title {
+                return (Tone::Plain, text::clean(title).into_owned());
+            }
+            let notes = found.thread.notes().into_iter();
             let notes = notes.map(|(k, v)| format!("{k}={}", v.as_str().map_or_else(|| v.to_string(), str::to_string)));
             (Tone::Dim, text::clean(&notes.collect::<Vec<_>>().join(" ")).into_owned())
         }

@@ -94,6 +94,9 @@ impl Confirm {
             Proposal::Thread(_, ThreadIntent::End { .. }) => "End",
             Proposal::Thread(_, ThreadIntent::RestoreAssistant { .. }) => "Run",
             Proposal::Thread(_, ThreadIntent::RunOnNew { .. }) => "Start",
+            Proposal::Thread(_, ThreadIntent::Retry { .. }) => "Retry",
+            Proposal::Thread(_, ThreadIntent::Prune { .. }) => "Prune",
+            Proposal::Thread(_, ThreadIntent::Label { .. }) => "Label",
         };
         verb.to_string()
     }

@@ -1,5 +1,6 @@
 //! Changes: the document editor, the confirmation dialog, and the journal of sent requests.
 
+pub mod bulk;
 pub mod confirm;
 pub mod editor;
 pub mod journal;

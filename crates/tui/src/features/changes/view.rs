@@ -1,5 +1,6 @@
 //! Draws the editor, the confirmation dialog and the journal.
 
+use super::bulk::Bulk;
 use super::confirm::{Confirm, Stage, confirm_area};
 use super::editor::Editor;
 use super::journal::{JournalView, outcome};
@@ -9,7 +10,9 @@ use crate::session::subject::Subject;
 use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, marked};
+use crate::widgets::scroll::Place;
 use crate::widgets::text_area_view::text_area;
+use crate::widgets::text_input::TextInput;
 use runtail_core::text;
 
 /// Draws the subject and its profile after a title. The label of a profile distinguishes production without color.
@@ -67,33 +70,14 @@ pub(super) fn confirm(confirm: &Confirm, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -
     let room = confirm_area(area);
     let lines = confirm.lines(room.w.saturating_sub(2) as usize);
     draw_lines(canvas, room, &confirm.place, &lines);
-    // The user must know that the preview continues below before sending it.
-    let shown_to = confirm.place.top.key as usize + room.h as usize;
-    if lines.len() > shown_to {
-        let more = lines.len() - shown_to;
-        let more = format!("… {more} more line{} below", if more == 1 { "" } else { "s" });
-        canvas.line(area.x, room.y + room.h, area.w, &Line::of(Tone::Accent, &more));
-    }
+    more_below(canvas, area, room, lines.len(), &confirm.place);
     // The prompt follows the preview.
     let y = area.y + (lines.len() as u16).min(room.h) + 1;
     let key = |id: &str| cx.session.keymap.keys_of(id).first().map(|k| k.to_string()).unwrap_or_default();
     let (send, back) = (key("confirm.send"), key("confirm.back"));
-    let mut cursor = None;
     let line = match (&confirm.stage, confirm.wants_name()) {
         (Stage::Ready(_), Some(name)) => {
-            let ask = format!("Type {} to confirm: ", text::clean(name));
-            let typed = confirm.typed.text();
-            let typed = text::clean(&typed);
-            let before = text::clean(confirm.typed.around_cursor().0);
-            let x = area.x + (text::width(&ask) + text::width(&before)) as u16;
-            cursor = Some((x.min(area.x + area.w - 1), y));
-            let fits = confirm.may_be_sent();
-            let mut line = Line::of(Tone::Strong, &ask).with(if fits { Tone::Good } else { Tone::Plain }, &typed);
-            let hint = format!("   {send} sends it, {back} cancels");
-            if fits && line.width() + text::width(&hint) <= area.w as usize {
-                line.push(Tone::Dim, &hint);
-            }
-            line
+            return Some(typed_prompt(cx, canvas, (area, y), (name, &confirm.typed), confirm.may_be_sent()));
         }
         (Stage::Ready(_), None) => {
             Line::of(Tone::Strong, &format!("{send} sends it")).with(Tone::Dim, &format!(", {back} cancels"))
@@ -103,7 +87,58 @@ pub(super) fn confirm(confirm: &Confirm, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -
         (Stage::Planning | Stage::Refused(_), _) => Line::of(Tone::Dim, &format!("{back} goes back")),
     };
     canvas.line(area.x, y, area.w, &line);
-    cursor
+    None
+}
+
+/// Draws an action on several threads. Returns the position of the text cursor.
+pub(super) fn bulk(bulk: &Bulk, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
+    let area = cx.area;
+    let (title, subject) = bulk.title();
+    let used = canvas.title(overlay_head(area), &title, true);
+    about(cx, canvas, area, used, &subject, bulk.profile_name());
+    let room = confirm_area(area);
+    let key = |id: &str| cx.session.key(id);
+    let lines = bulk.lines(room.w.saturating_sub(2) as usize, &key("confirm.option"));
+    draw_lines(canvas, room, bulk.place(), &lines);
+    more_below(canvas, area, room, lines.len(), bulk.place());
+    let y = area.y + (lines.len() as u16).min(room.h) + 1;
+    let Some(wanted) = bulk.wants() else {
+        canvas.line(area.x, y, area.w, &bulk.prompt(&key("confirm.send"), &key("confirm.back")));
+        return None;
+    };
+    Some(typed_prompt(cx, canvas, (area, y), (&wanted, bulk.typed()), bulk.is_confirmed()))
+}
+
+/// Says how many lines continue below: who confirms must know.
+fn more_below(canvas: &mut Canvas<'_>, area: Area, room: Area, lines: usize, place: &Place) {
+    let shown_to = place.top.key as usize + room.h as usize;
+    if lines > shown_to {
+        let more = lines - shown_to;
+        let more = format!("… {more} more line{} below", if more == 1 { "" } else { "s" });
+        canvas.line(area.x, room.y + room.h, area.w, &Line::of(Tone::Accent, &more));
+    }
+}
+
+/// Draws the prompt for a text that confirms. Returns the position of the text cursor.
+fn typed_prompt(
+    cx: &Cx<'_>,
+    canvas: &mut Canvas<'_>,
+    (area, y): (Area, u16),
+    (wanted, typed): (&str, &TextInput),
+    fits: bool,
+) -> (u16, u16) {
+    let ask = format!("Type {} to confirm: ", text::clean(wanted));
+    let before = text::clean(typed.around_cursor().0).into_owned();
+    let x = area.x + (text::width(&ask) + text::width(&before)) as u16;
+    let typed = typed.text();
+    let mut line = Line::of(Tone::Strong, &ask).with(if fits { Tone::Good } else { Tone::Plain }, &text::clean(&typed));
+    let (send, back) = (cx.session.key("confirm.send"), cx.session.key("confirm.back"));
+    let hint = format!("   {send} sends it, {back} cancels");
+    if fits && line.width() + text::width(&hint) <= area.w as usize {
+        line.push(Tone::Dim, &hint);
+    }
+    canvas.line(area.x, y, area.w, &line);
+    (x.min(area.x + area.w - 1), y)
 }
 
 /// Draws the journal.

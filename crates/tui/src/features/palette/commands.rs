@@ -104,6 +104,24 @@ pub const COMMANDS: &[Command] = &[
         name => ProfileRequest::Try(name.into(), AfterTest::Switch).into(),
     }),
     command("thread", ArgumentKind::Thread, "Open a thread by id", |_, id| go_to(Destination::Thread(id.into()))),
+    command(
+        "search",
+        ArgumentKind::Search,
+        "Search the threads of the open server: a saved search, or a query",
+        |cx, text| match cx.lookup.open_server() {
+            None => Requests::error("Open an agent server first to search its threads."),
+            Some(_) => {
+                let saved = cx.session.prefs.searches.iter().find(|(name, _)| name == text);
+                Request::SearchThreads(saved.map_or(text, |(_, query)| query).to_string()).into()
+            }
+        },
+    ),
+    command(
+        "name",
+        ArgumentKind::Text("NAME"),
+        "Name the thread, in its metadata; without a name, remove it",
+        |_, name| Request::NameThread(name.into()).into(),
+    ),
     command("run", ArgumentKind::Run, "Join a run of the open thread", |_, id| go_to(Destination::Run(id.into()))),
     command("assistant", ArgumentKind::Assistant, "Go to an assistant of the open server", |_, id| {
         go_to(Destination::Assistant(None, id.into()))

@@ -132,6 +132,7 @@ fn arguments(cx: &Cx<'_>, command: &'static Command, argument: &str) -> Vec<(u8,
     // An id that is not listed may still exist.
     let may_be_unlisted = match command.takes {
         ArgumentKind::Export | ArgumentKind::Thread | ArgumentKind::Run | ArgumentKind::Assistant => true,
+        ArgumentKind::Search => true,
         ArgumentKind::Deployment => parse_target::is_id(argument),
         _ => false,
     };
@@ -169,6 +170,7 @@ fn known(cx: &Cx<'_>, takes: ArgumentKind) -> Vec<Named> {
     let session = cx.session;
     match takes {
         ArgumentKind::Nothing | ArgumentKind::Text(_) => Vec::new(),
+        ArgumentKind::Search => session.prefs.searches.clone(),
         ArgumentKind::Word(words) => words.iter().map(|word| (word.to_string(), String::new())).collect(),
         ArgumentKind::Profile => {
             let used = |name: &str| if session.catalog.used(name).is_some() { "in use" } else { "" };

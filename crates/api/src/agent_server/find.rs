@@ -1,0 +1,342 @@
+//! Finds threads: a search becomes one request, and each page says what the server did with it (acting reference §4).
+
+use super::quirks::ValuesSearch;
+use super::{AgentServer, ServerKind, ThreadQuery};
+use crate::response::Answer;
+use crate::rows::Row;
+use crate::{ApiError, Kind};
+use runtail_core::model::{SearchRow, ServerFilter, Thread, ThreadSearch, ThreadSort, contains, title_of};
+use runtail_core::text;
+use serde_json::{Map, Value, json};
+use std::cmp::Ordering;
+use std::collections::{BTreeSet, HashSet};
+
+/// The alias of the title in an extraction, and where it is.
+const TITLE: &str = "title";
+const FIRST_MESSAGE: &str = "values.messages[0].content";
+
+/// Threads of a page, those that it has in common with the page before it, and the maximum of all pages.
+const PAGE: usize = 500;
+const OVERLAP: usize = 10;
+const MAX_SCANNED: usize = 20_000;
+
+/// A page of found threads.
+#[derive(Debug, Clone, Default)]
+pub struct ThreadPage {
+    /// The threads in the server's order. Whether they match the part of the search that the server doesn't know is not checked.
+    pub threads: Vec<FoundThread>,
+    /// Number of threads to skip for the next page.
+    pub next_offset: usize,
+    /// Whether no page follows.
+    pub is_last: bool,
+    /// Positions of the search's terms that the server ignored, as its rows show.
+    pub ignored: BTreeSet<usize>,
+    /// Whether the server sorts as requested, as far as its rows show.
+    pub is_sorted: bool,
+}
+
+/// A listed thread.
+#[derive(Debug, Clone, Default)]
+pub struct FoundThread {
+    /// Its row, without its values.
+    pub thread: Thread,
+    /// The beginning of its first message, if the server shows it.
+    pub title: Option<String>,
+    /// Whether its state has the values that the search names; `None` if the list doesn't show that.
+    pub values_fit: Option<bool>,
+}
+
+impl FoundThread {
+    /// Returns the thread as a search sees it.
+    pub fn fits(&self, search: &ThreadSearch, now: jiff::Timestamp) -> bool {
+        let title = self.title.as_deref().unwrap_or_default();
+        search.fits(&SearchRow { thread: &self.thread, values_fit: self.values_fit, texts: &[title] }, now)
+    }
+}
+
+/// The threads that match a whole search.
+#[derive(Debug, Clone, Default)]
+pub struct FoundThreads {
+    pub threads: Vec<FoundThread>,
+    /// Number of threads that were read.
+    pub scanned: usize,
+    /// Whether all threads that can match were read.
+    pub is_complete: bool,
+    /// Number of threads whose values are unknown, although the search names values.
+    pub unchecked: usize,
+}
+
+impl From<Thread> for FoundThread {
+    fn from(thread: Thread) -> FoundThread {
+        FoundThread { thread, title: None, values_fit: None }
+    }
+}
+
+impl AgentServer {
+    /// Returns a page of threads. The server filters by what it can; `sort` is used if it can sort.
+    ///
+    /// # Errors
+    /// See [`ApiError`]. A search that the server refuses is [`Kind::Invalid`] with the server's own words.
+    pub async fn find_threads(
+        &self,
+        search: &ThreadSearch,
+        sort: ThreadSort,
+        (offset, limit): (usize, usize),
+    ) -> Result<ThreadPage, ApiError> {
+        if let Some(id) = search.whole_id() {
+            return self.find_one(search, id).await;
+        }
+        let left_out = match self.filters_nested_metadata(search).await? {
+            true => BTreeSet::new(),
+            false => search.nested_metadata(),
+        };
+        let filter = search.without(&left_out).server_filter();
+        loop {
+            let how = self.how_to_search_values(search);
+            let wanted = limit.min(self.quirks.largest_page());
+            let query = ThreadQuery {
+                limit: wanted,
+                offset,
+                status: filter.status.clone(),
+                metadata: filter.metadata.clone(),
+                values: filter.values.clone().filter(|_| self.quirks.values_search() != ValuesSearch::Extract),
+                sort,
+                extract: extract(search),
+                with_values: how == ValuesSearch::Rows,
+                ..ThreadQuery::default()
+            };
+            let answer = match self.search_threads(&query).await {
+                Err(error) if matches!(error.kind, Kind::Invalid(_)) && self.quirks.page_refused(wanted) => continue,
+                // The Python server fails at the first thread without a state.
+                Err(error) if matches!(error.kind, Kind::Server(_)) && query.values.is_some() => {
+                    self.quirks.set_values_search(ValuesSearch::Extract);
+                    continue;
+                }
+                answer => answer?,
+            };
+            let rows = rows_of(&answer)?;
+            let lacks_extract = !rows.is_empty() && rows.iter().all(|row| !row.extra.contains_key("extracted"));
+            if search.values().next().is_some() && how != ValuesSearch::Rows && lacks_extract {
+                self.quirks.set_values_search(ValuesSearch::Rows);
+                continue;
+            }
+            let mut page = page_of((search, sort), rows, (offset, wanted), how, &answer);
+            page.ignored.extend(left_out);
+            return Ok(page);
+        }
+    }
+
+    /// Returns the threads that match a whole search, at most `limit`. Reads page by page, at most [`MAX_SCANNED`] threads.
+    ///
+    /// # Errors
+    /// See [`AgentServer::find_threads`].
+    pub async fn find_all_threads(
+        &self,
+        search: &ThreadSearch,
+        limit: usize,
+        now: jiff::Timestamp,
+    ) -> Result<FoundThreads, ApiError> {
+        let sort = search.sort.unwrap_or_default();
+        let mut found = FoundThreads::default();
+        let mut seen = HashSet::new();
+        let mut offset = 0;
+        while found.scanned < MAX_SCANNED {
+            let page = self.find_threads(search, sort, (offset, PAGE)).await?;
+            let has_values = search.values().next().is_some();
+            let before = found.scanned;
+            for one in page.threads {
+                if !seen.insert(one.thread.thread_id.clone()) {
+                    continue;
+                }
+                found.scanned += 1;
+                found.unchecked += usize::from(has_values && one.values_fit.is_none());
+                let is_sorted = page.is_sorted && sort == ThreadSort::Updated;
+                found.is_complete |= is_sorted && search.ends_at(&one.thread, now);
+                if one.fits(search, now) {
+                    if found.threads.len() >= limit {
+                        found.is_complete = false;
+                        return Ok(found);
+                    }
+                    found.threads.push(one);
+                }
+            }
+            // A server that ignores the offset repeats its page.
+            if page.is_last || found.scanned == before || found.is_complete {
+                found.is_complete |= page.is_last;
+                break;
+            }
+            // Threads move between pages when others change.
+            offset = page.next_offset.saturating_sub(OVERLAP).max(offset + 1);
+        }
+        Ok(found)
+    }
+
+    /// Returns whether the server filters by all metadata that a search names. Aegra compares the text of top-level values, so it
+    /// never finds a nested object, a list or `true`, and nothing in its answer shows that.
+    async fn filters_nested_metadata(&self, search: &ThreadSearch) -> Result<bool, ApiError> {
+        if search.nested_metadata().is_empty() {
+            return Ok(true);
+        }
+        if self.quirks.filters_nested_metadata().is_none() {
+            self.quirks.set_filters_nested_metadata(self.info().await?.kind != ServerKind::Aegra);
+        }
+        Ok(self.quirks.filters_nested_metadata() == Some(true))
+    }
+
+    /// Reads the thread that a search names by its whole id.
+    async fn find_one(&self, search: &ThreadSearch, id: &str) -> Result<ThreadPage, ApiError> {
+        let mut page = ThreadPage { is_last: true, is_sorted: true, ..ThreadPage::default() };
+        match self.thread(id).await {
+            Ok(thread) => {
+                let is_known = thread.values.is_some();
+                let fits = values_fit(search, thread.values.as_ref());
+                let title = thread.values.as_ref().and_then(|values| title_of(&values["messages"][0]["content"]));
+                let values_fit = is_known.then_some(fits);
+                let found = FoundThread { thread: thread.in_a_list(), title, values_fit };
+                page.ignored.extend(search.ignored(&SearchRow { thread: &found.thread, values_fit, texts: &[] }));
+                page.threads.push(found);
+                Ok(page)
+            }
+            Err(error) if error.kind == Kind::NotFound => Ok(page),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Counts the threads that the server's part of a search matches. `None` if the server can't.
+    ///
+    /// # Errors
+    /// See [`ApiError`].
+    pub async fn count_found(&self, search: &ThreadSearch) -> Result<Option<u64>, ApiError> {
+        let filter = search.server_filter();
+        // Counts by values fail on Python, and are wrong on JavaScript.
+        if self.quirks.lacks_thread_count() || search.whole_id().is_some() || filter.values.is_some() {
+            return Ok(None);
+        }
+        match self.count_threads(&filter).await {
+            Ok(count) => Ok(Some(count)),
+            Err(error) if error.may_lack_call() => {
+                self.quirks.note_thread_count_missing();
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Counts threads, if the server offers it.
+    ///
+    /// # Errors
+    /// See [`ApiError`].
+    pub async fn count_threads(&self, filter: &ServerFilter) -> Result<u64, ApiError> {
+        let mut body = json!({});
+        put_filter(&mut body, filter.status.as_deref(), filter.metadata.as_ref(), filter.values.as_ref());
+        self.search(&["threads", "count"], &body).await?.json()
+    }
+
+    /// Returns how the `values.` terms of a search are checked on this server.
+    fn how_to_search_values(&self, search: &ThreadSearch) -> ValuesSearch {
+        let known = self.quirks.values_search();
+        let has_odd_path = search.values().any(|(path, _)| path_text(path).is_none());
+        match known {
+            _ if search.values().next().is_none() => ValuesSearch::Filter,
+            ValuesSearch::Extract if has_odd_path => ValuesSearch::Rows,
+            known => known,
+        }
+    }
+
+    /// Deletes threads at once, if the server offers it. Returns how many were deleted. Sent once.
+    pub(crate) async fn prune_threads(&self, ids: &[&str]) -> Result<u64, ApiError> {
+        let body = json!({"thread_ids": ids, "strategy": "delete"});
+        let answer: Value = self.post(&["threads", "prune"], &body).await?.json()?;
+        Ok(answer["pruned_count"].as_u64().unwrap_or_default())
+    }
+}
+
+/// Adds the filters of a search to a request.
+pub(super) fn put_filter(body: &mut Value, status: Option<&str>, metadata: Option<&Value>, values: Option<&Value>) {
+    for (field, value) in [("status", status.map(Value::from).as_ref()), ("metadata", metadata), ("values", values)] {
+        if let Some(value) = value {
+            body[field] = value.clone();
+        }
+    }
+}
+
+/// Returns what a list extracts from the states: the title, and the values that the search names.
+fn extract(search: &ThreadSearch) -> Map<String, Value> {
+    let mut paths = Map::new();
+    paths.insert(TITLE.into(), FIRST_MESSAGE.into());
+    for (at, (path, _)) in search.values().enumerate() {
+        if let Some(path) = path_text(path) {
+            paths.insert(format!("v{at}"), path.into());
+        }
+    }
+    paths
+}
+
+/// Returns a path in the notation of an extraction; `None` if its keys can't be written in it.
+fn path_text(path: &[String]) -> Option<String> {
+    let is_plain = |key: &String| !key.is_empty() && !key.contains(['.', '[', ']']);
+    path.iter().all(is_plain).then(|| format!("values.{}", path.join(".")))
+}
+
+/// Returns whether a state has the values that a search names.
+fn values_fit(search: &ThreadSearch, values: Option<&Value>) -> bool {
+    let at = |path: &[String]| path.iter().try_fold(values?, |value, key| value.get(key));
+    search.values().all(|(path, wanted)| at(path).is_some_and(|value| contains(value, wanted)))
+}
+
+fn rows_of(answer: &Answer) -> Result<Vec<Thread>, ApiError> {
+    let rows: Vec<Row> = answer.json()?;
+    let read = |row: Row| {
+        if !row.get().starts_with('{') {
+            return Err(answer.odd(&format!("a row is not a record: {}", text::fit(row.get(), 40))));
+        }
+        text::depth::parse::<Thread>(row.get().as_bytes()).map_err(|error| answer.odd(&error.to_string()))
+    };
+    rows.into_iter().map(read).collect()
+}
+
+/// Returns whether a server sorts. Aegra ignores both the order and the selection of fields, and its rows may be sorted by
+/// chance.
+fn is_sorted(rows: &[Thread], sort: ThreadSort) -> bool {
+    let is_selected = |row: &Thread| row.extra.keys().all(|key| key == "state_updated_at" || key == "extracted");
+    rows.iter().all(is_selected) && rows.is_sorted_by(|a, b| sort.compare_keys(a, b) != Ordering::Greater)
+}
+
+fn page_of(
+    (search, sort): (&ThreadSearch, ThreadSort),
+    rows: Vec<Thread>,
+    (offset, wanted): (usize, usize),
+    how: ValuesSearch,
+    answer: &Answer,
+) -> ThreadPage {
+    let count = rows.len();
+    let is_last = count == 0 || (count < wanted && !answer.has_next_page());
+    // A row with `config` is a whole record: without values, its thread has no state. Aegra's rows have neither.
+    let shows_values = rows.iter().any(|row| row.values.is_some() || row.extra.contains_key("config"));
+    let mut page = ThreadPage { next_offset: offset + count, is_last, ..ThreadPage::default() };
+    page.is_sorted = how != ValuesSearch::Rows && is_sorted(&rows, sort);
+    for mut thread in rows {
+        let extracted = thread.extra.remove("extracted");
+        let content = extracted.as_ref().map(|found| &found[TITLE]);
+        let content = content.or(thread.values.as_ref().map(|values| &values["messages"][0]["content"]));
+        let title = content.and_then(title_of);
+        let values_fit = match (&extracted, how) {
+            (Some(found), ValuesSearch::Filter | ValuesSearch::Extract) => {
+                let mut values = search.values().enumerate();
+                Some(values.all(|(at, (_, wanted))| match found.get(format!("v{at}")) {
+                    Some(value) => contains(value, wanted),
+                    // The path can't be extracted, so the server's filter is trusted.
+                    None => true,
+                }))
+            }
+            _ if shows_values && how == ValuesSearch::Rows => Some(values_fit(search, thread.values.as_ref())),
+            _ => None,
+        };
+        let found = FoundThread { thread: Thread { values: None, ..thread }, title, values_fit };
+        let title = found.title.as_deref().unwrap_or_default();
+        let row = SearchRow { thread: &found.thread, values_fit: found.values_fit, texts: &[title] };
+        page.ignored.extend(search.ignored(&row));
+        page.threads.push(found);
+    }
+    page
+}

@@ -1,0 +1,152 @@
+//! One action on several threads. Each thread has its own plan, is checked again, and gets its request once.
+
+use super::{Acted, StartError, StartFailure, ThreadIntent, ThreadPlan, unfit};
+use crate::{AgentServer, CancelAction, CancelState, CancelTarget, PlanError};
+use runtail_core::model::ThreadStatus;
+
+/// Maximum number of threads of one action.
+pub const MAX_BULK: usize = 1000;
+/// Number of threads that are read or changed concurrently.
+pub const BULK_CONCURRENCY: usize = 4;
+
+/// An action on several threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BulkAction {
+    /// Cancels all active runs.
+    Cancel,
+    /// Cancels the active runs, then deletes the threads.
+    Delete,
+    /// Deletes the threads on which no run is active.
+    Prune,
+    /// Retries the failed ones.
+    Retry,
+}
+
+impl BulkAction {
+    /// Returns the intent for one thread.
+    pub fn intent(self, thread: &str) -> ThreadIntent {
+        let thread = thread.to_string();
+        match self {
+            BulkAction::Cancel => {
+                ThreadIntent::Cancel { thread, run: None, action: CancelAction::Interrupt, with_queue: true }
+            }
+            BulkAction::Delete => ThreadIntent::Delete { thread },
+            BulkAction::Prune => ThreadIntent::Prune { thread },
+            BulkAction::Retry => ThreadIntent::Retry { thread },
+        }
+    }
+
+    /// Returns its word: `delete`.
+    pub fn word(self) -> &'static str {
+        match self {
+            BulkAction::Cancel => "cancel",
+            BulkAction::Delete => "delete",
+            BulkAction::Prune => "prune",
+            BulkAction::Retry => "retry",
+        }
+    }
+
+    /// Returns whether it can't be undone.
+    pub fn is_destructive(self) -> bool {
+        matches!(self, BulkAction::Delete | BulkAction::Prune)
+    }
+
+    /// Returns what it does, in a sentence.
+    pub fn effect(self) -> &'static str {
+        match self {
+            BulkAction::Cancel => "Cancels every active run of these threads. Finished steps are kept.",
+            BulkAction::Delete => {
+                "Deletes the threads with their runs, states and checkpoints, and cancels active runs first. This can't be undone."
+            }
+            BulkAction::Prune => {
+                "Deletes the threads with their runs, states and checkpoints; one with an active run is left out. This can't be \
+                 undone."
+            }
+            BulkAction::Retry => "Runs the failed steps of these threads again; finished steps are kept.",
+        }
+    }
+}
+
+/// The result for one thread of an action on several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BulkOutcome {
+    Deleted,
+    /// Its runs have stopped, or had ended.
+    Stopped,
+    /// The request was accepted, and a run is still active.
+    Stopping,
+    /// A run was started.
+    Started,
+    /// There was nothing to do.
+    Nothing,
+    /// The server or the check before sending refused. Nothing was done.
+    Refused,
+    /// It is unknown whether it was done.
+    Unknown,
+    /// It was not sent, because the action was stopped.
+    NotSent,
+}
+
+impl BulkOutcome {
+    /// Returns its word in the output of commands.
+    pub fn word(self) -> &'static str {
+        match self {
+            BulkOutcome::Deleted => "deleted",
+            BulkOutcome::Stopped => "stopped",
+            BulkOutcome::Stopping => "stopping",
+            BulkOutcome::Started => "started",
+            BulkOutcome::Nothing => "nothing_to_do",
+            BulkOutcome::Refused => "refused",
+            BulkOutcome::Unknown => "unknown",
+            BulkOutcome::NotSent => "not_sent",
+        }
+    }
+
+    /// Returns whether it is what was wanted.
+    pub fn is_done(self) -> bool {
+        matches!(
+            self,
+            BulkOutcome::Deleted
+                | BulkOutcome::Stopped
+                | BulkOutcome::Stopping
+                | BulkOutcome::Started
+                | BulkOutcome::Nothing
+        )
+    }
+
+    /// Returns the outcome of a sent action, and why it is not what was wanted.
+    pub fn of(result: &Result<Acted, StartError>) -> (BulkOutcome, Option<String>) {
+        match result {
+            Ok(Acted::Deleted) => (BulkOutcome::Deleted, None),
+            Ok(Acted::Started(_) | Acted::Forked { .. }) => (BulkOutcome::Started, None),
+            Ok(Acted::Written(_) | Acted::Labeled) => (BulkOutcome::Stopped, None),
+            Ok(Acted::Cancelling(targets)) => of_targets(targets),
+            Err(StartError { failure: StartFailure::Unknown | StartFailure::AfterEdit, error }) => {
+                (BulkOutcome::Unknown, Some(error.to_string()))
+            }
+            Err(StartError { error, .. }) => (BulkOutcome::Refused, Some(error.to_string())),
+        }
+    }
+}
+
+fn of_targets(targets: &[CancelTarget]) -> (BulkOutcome, Option<String>) {
+    let failed = targets.iter().find(|target| matches!(target.state, CancelState::Failed | CancelState::Active));
+    if let Some(target) = failed {
+        return (BulkOutcome::Refused, target.error.as_ref().map(ToString::to_string));
+    }
+    match targets.iter().any(|target| target.state == CancelState::Stopping) {
+        true => (BulkOutcome::Stopping, None),
+        false => (BulkOutcome::Stopped, None),
+    }
+}
+
+impl AgentServer {
+    /// Plans a retry of a failed thread. A thread in another state is refused, although its input could run again.
+    pub(super) async fn plan_retry_failed(&self, thread: &str) -> Result<ThreadPlan, PlanError> {
+        let loaded = self.load_thread(thread).await?;
+        match loaded.status() {
+            ThreadStatus::Failed { .. } => self.plan_again(thread, None).await,
+            status => Err(unfit(format!("{}, so there is nothing to retry.", super::sentence_of(&status)))),
+        }
+    }
+}

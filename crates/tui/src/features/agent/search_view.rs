@@ -1,0 +1,91 @@
+//! Draws the search of the thread list: which part the server applied, and on how many threads the rest was checked.
+
+use super::threads::{MAX_THREADS, ThreadList};
+use crate::session::Cx;
+use crate::widgets::line::{Line, Tone};
+use runtail_core::text;
+
+/// Returns the line below the tabs; `None` without a search.
+pub(super) fn search_line(list: &ThreadList) -> Option<Line> {
+    if list.text.is_empty() && list.problem.is_none() {
+        return None;
+    }
+    if let Some(problem) = &list.problem {
+        let problem = text::clean(&problem.to_string()).into_owned();
+        return Some(Line::of(Tone::Bad, "✗ ").with(Tone::Plain, &problem));
+    }
+    let mut line = Line::new();
+    let found = count(list.shown().len());
+    line.push(Tone::Strong, &format!("{found} found"));
+    let (server, here) = list.sides();
+    // The numbers come first, because a narrow pane cuts the end.
+    if !here.is_empty() {
+        line.push(Tone::Plain, &format!(" in {}", checked(list)));
+    }
+    if list.is_loading() {
+        line.push(Tone::Moving, ", loading…");
+    }
+    match list.unchecked() {
+        0 => {}
+        n => line.push(Tone::Moving, &format!(" · {} can't be checked: the list has no values", threads(n))),
+    }
+    for (label, terms) in [("by the server", server), ("here", here)] {
+        if !terms.is_empty() {
+            line.push(Tone::Dim, &format!(" · {label}: "));
+            line.push(Tone::Plain, &text::clean(&terms.join(" ")));
+        }
+    }
+    Some(line)
+}
+
+/// Returns `500 of 10,000 threads`: the threads on which a condition was checked here.
+fn checked(list: &ThreadList) -> String {
+    let loaded = count(list.len());
+    match (list.is_complete, list.count.filter(|count| *count > list.len() as u64)) {
+        (true, _) => threads(list.len()),
+        (false, Some(all)) => {
+            format!("{loaded} of {} threads", text::count(all))
+        }
+        (false, None) => format!("the {loaded} loaded threads"),
+    }
+}
+
+fn count(n: usize) -> String {
+    text::count(n as u64)
+}
+
+fn threads(n: usize) -> String {
+    if n == 1 { "1 thread".into() } else { format!("{} threads", count(n)) }
+}
+
+/// Returns the number of threads for the tab: `10,000`, or `500+` if the server doesn't say how many there are.
+pub(super) fn total(list: &ThreadList) -> Option<String> {
+    list.at?;
+    let loaded = list.len();
+    Some(match list.count.filter(|count| !list.is_complete && *count > loaded as u64) {
+        Some(all) => text::count(all),
+        None if list.is_complete => count(loaded),
+        None => format!("{}+", count(loaded)),
+    })
+}
+
+/// Returns what to show instead of rows, if a search finds none.
+pub(super) fn nothing_found(cx: &Cx<'_>, list: &ThreadList) -> String {
+    let filter = cx.session.key("server.filter");
+    let clear = format!("Press {filter} to change the search, Esc to clear it.");
+    if list.problem.is_some() {
+        return format!("No thread matches the last valid search.\n\n{clear}");
+    }
+    let text = text::clean(&list.text).into_owned();
+    if list.is_loading() {
+        return format!("Searching for “{text}”… Nothing found in {} so far.", checked(list));
+    }
+    let (_, here) = list.sides();
+    if here.is_empty() || list.is_complete {
+        return format!("No match for “{text}”.\n\n{clear}");
+    }
+    if list.is_ended() && list.len() < MAX_THREADS {
+        return format!("No match for “{text}”: all other threads changed earlier.\n\n{clear}");
+    }
+    format!("No match for “{text}” in {}. Older threads were not checked.\n\n{clear}", checked(list))
+}

@@ -1,0 +1,451 @@
+//! An action on several marked threads: each is planned by itself, all are previewed together, and after one confirmation each is
+//! checked again and gets its request once. Esc stops before the next request.
+
+use super::view;
+use crate::input::action::{Action, Context};
+use crate::input::key::Key;
+use crate::session::msg::{Effect, ServerRef, ThreadRef};
+use crate::session::{Component, Cx, HELD_KEY, Request, Requests};
+use crate::widgets::area::Area;
+use crate::widgets::canvas::Canvas;
+use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::scroll::{Flat, Place};
+use crate::widgets::text_input::TextInput;
+use jiff::Timestamp;
+use runtail_api::{Acted, BULK_CONCURRENCY, BulkAction, BulkOutcome, PlanError, StartError};
+use runtail_core::model::Preview;
+use runtail_core::text::{self, short_id};
+
+/// An action on several threads.
+#[derive(Debug, Clone)]
+pub struct Bulk {
+    server: ServerRef,
+    action: BulkAction,
+    targets: Vec<Target>,
+    /// Whether it was confirmed, so that requests are sent.
+    is_sent: bool,
+    /// Whether no further request is sent.
+    is_stopped: bool,
+    typed: TextInput,
+    /// When the send key was pressed before the preview was visible; it may still be held down.
+    held: Option<Timestamp>,
+    /// Whether the preview was on the screen.
+    is_seen: bool,
+    place: Place,
+}
+
+/// One of the threads.
+#[derive(Debug, Clone)]
+struct Target {
+    /// The number of its plan in this session.
+    number: u64,
+    thread: String,
+    title: String,
+    state: State,
+}
+
+/// The progress on one thread.
+#[derive(Debug, Clone)]
+enum State {
+    /// Not planned yet.
+    Waiting,
+    Planning,
+    /// Planned, with its request.
+    Ready(String),
+    /// Not part of the action, for this reason.
+    LeftOut(String),
+    Sending,
+    Done(BulkOutcome, Option<String>),
+}
+
+impl Bulk {
+    /// Creates the dialog. Each thread has an id and a title.
+    pub fn new(
+        cx: &crate::session::Session,
+        server: ServerRef,
+        action: BulkAction,
+        threads: Vec<(String, String)>,
+    ) -> Bulk {
+        let target = |(thread, title)| Target { number: cx.next_change.take(), thread, title, state: State::Waiting };
+        Bulk {
+            server,
+            action,
+            targets: threads.into_iter().map(target).collect(),
+            is_sent: false,
+            is_stopped: false,
+            typed: TextInput::line(""),
+            held: None,
+            is_seen: false,
+            place: Place::at_start(),
+        }
+    }
+
+    /// Returns whether the plan or result with this number belongs to it.
+    pub fn owns(&self, number: u64) -> bool {
+        self.targets.iter().any(|target| target.number == number)
+    }
+
+    fn count(&self, is: impl Fn(&State) -> bool) -> usize {
+        self.targets.iter().filter(|target| is(&target.state)).count()
+    }
+
+    /// Plans the next threads. Sends no write request.
+    pub fn plan(&mut self) -> Requests {
+        let mut active = self.count(|state| matches!(state, State::Planning));
+        let mut out = Requests::none();
+        for target in self.targets.iter_mut().filter(|target| matches!(target.state, State::Waiting)) {
+            if active >= BULK_CONCURRENCY {
+                break;
+            }
+            active += 1;
+            target.state = State::Planning;
+            let intent = Box::new(self.action.intent(&target.thread));
+            out.push(Effect::PlanAction(target.number, self.server.clone(), intent));
+        }
+        out
+    }
+
+    /// Applies the plan of a thread.
+    pub fn on_planned(&mut self, number: u64, planned: Result<&Preview, PlanError>) -> Requests {
+        if let Some(target) = self.targets.iter_mut().find(|target| target.number == number) {
+            target.state = match planned {
+                Ok(preview) => {
+                    let request = &preview.request;
+                    State::Ready(format!("{} {}", request.method, request.url))
+                }
+                Err(PlanError::Asked(error)) => State::LeftOut(error.to_string()),
+                Err(error) => State::LeftOut(error.to_string()),
+            };
+        }
+        self.plan()
+    }
+
+    fn is_planned(&self) -> bool {
+        self.count(|state| matches!(state, State::Waiting | State::Planning)) == 0
+    }
+
+    /// Returns whether it can be sent.
+    fn is_ready(&self) -> bool {
+        !self.is_sent && self.is_planned() && self.ready() > 0
+    }
+
+    fn ready(&self) -> usize {
+        self.count(|state| matches!(state, State::Ready(_)))
+    }
+
+    /// Returns the text to type for confirmation, if one is required: the action and the number of threads.
+    pub(super) fn wants(&self) -> Option<String> {
+        let is_asked = self.is_ready() && self.action.is_destructive();
+        is_asked.then(|| format!("{} {}", self.action.word(), self.ready()))
+    }
+
+    pub(super) fn is_confirmed(&self) -> bool {
+        self.is_ready() && self.wants().is_none_or(|wanted| self.typed.text() == wanted)
+    }
+
+    pub(super) fn typed(&self) -> &TextInput {
+        &self.typed
+    }
+
+    pub(super) fn profile_name(&self) -> &str {
+        &self.server.profile
+    }
+
+    pub(super) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Sends the next requests, a few at a time.
+    fn send_next(&mut self) -> Requests {
+        let mut out = Requests::none();
+        let mut active = self.count(|state| matches!(state, State::Sending));
+        for target in &mut self.targets {
+            if !matches!(target.state, State::Ready(_)) {
+                continue;
+            }
+            if self.is_stopped {
+                target.state = State::Done(BulkOutcome::NotSent, None);
+                out.push(Effect::Forget(target.number));
+            } else if active < BULK_CONCURRENCY {
+                active += 1;
+                target.state = State::Sending;
+                let thread = ThreadRef { server: self.server.clone(), id: target.thread.clone() };
+                out.push(Effect::Act(target.number, thread));
+            }
+        }
+        out
+    }
+
+    /// Applies the result for a thread. Returns whether the action is finished.
+    pub fn on_acted(&mut self, number: u64, result: &Result<Acted, StartError>) -> (bool, Requests) {
+        if let Some(target) = self.targets.iter_mut().find(|target| target.number == number) {
+            let (outcome, why) = BulkOutcome::of(result);
+            target.state = State::Done(outcome, why);
+        }
+        let out = self.send_next();
+        (!self.is_active(), out)
+    }
+
+    /// Returns whether requests are in flight.
+    fn is_active(&self) -> bool {
+        self.is_sent && self.count(|state| matches!(state, State::Sending)) > 0
+    }
+
+    /// Returns a sentence about the result, and whether something went wrong.
+    pub fn summary(&self) -> (bool, String) {
+        let done = self.count(|state| matches!(state, State::Done(outcome, _) if outcome.is_done()));
+        let of =
+            |wanted: BulkOutcome| self.count(|state| matches!(state, State::Done(outcome, _) if *outcome == wanted));
+        let (refused, unknown, not_sent) =
+            (of(BulkOutcome::Refused), of(BulkOutcome::Unknown), of(BulkOutcome::NotSent));
+        let mut sentence = format!("{}: {} done", capital(self.action.word()), threads(done));
+        for (count, what) in [(refused, "refused"), (unknown, "with an unknown result"), (not_sent, "not sent")] {
+            if count > 0 {
+                sentence.push_str(&format!(", {count} {what}"));
+            }
+        }
+        (refused + unknown > 0, format!("{sentence}."))
+    }
+
+    /// Confirms the action.
+    fn send(&mut self, cx: &Cx<'_>) -> Requests {
+        let now = cx.session.now;
+        let is_held = self.held.is_some_and(|last| now.duration_since(last) < HELD_KEY);
+        let is_unseen = !(self.is_seen && cx.session.is_drawable());
+        if self.is_sent || !self.is_planned() || is_held || is_unseen {
+            self.held = Some(now);
+            return Requests::none();
+        }
+        if !self.is_ready() {
+            return Requests::info("There is nothing to send.");
+        }
+        if !self.is_confirmed() {
+            let wanted = self.wants().unwrap_or_default();
+            return Requests::info(format!("Type {wanted} exactly to continue. Nothing was sent."));
+        }
+        // The profile can become read-only while the dialog is open.
+        if cx.session.is_read_only(&self.server.profile) {
+            return Requests::error(cx.session.read_only_text(&self.server.profile));
+        }
+        self.is_sent = true;
+        self.send_next()
+    }
+
+    /// Plans the other kind of deletion.
+    fn toggle_option(&mut self, cx: &Cx<'_>) -> Requests {
+        let other = match self.action {
+            BulkAction::Delete => BulkAction::Prune,
+            BulkAction::Prune => BulkAction::Delete,
+            BulkAction::Cancel | BulkAction::Retry => return Requests::none(),
+        };
+        if self.is_sent || !self.is_planned() {
+            return Requests::none();
+        }
+        let mut out = self.forget();
+        let threads = self.targets.drain(..).map(|target| (target.thread, target.title)).collect();
+        *self = Bulk::new(cx.session, self.server.clone(), other, threads);
+        out.extend(self.plan());
+        out
+    }
+
+    fn forget(&self) -> Requests {
+        let mut out = Requests::none();
+        for target in self.targets.iter().filter(|target| matches!(target.state, State::Ready(_) | State::Planning)) {
+            out.push(Effect::Forget(target.number));
+        }
+        out
+    }
+
+    /// Stops before the next request; leaves the dialog if nothing is in flight.
+    fn leave(&mut self) -> Requests {
+        if self.is_active() && !self.is_stopped {
+            self.is_stopped = true;
+            let mut out = self.send_next();
+            out.notify(false, "Stopped. Requests that were sent already are finished.");
+            return out;
+        }
+        let mut out: Requests = Request::Close.into();
+        if !self.is_sent {
+            out.extend(self.forget());
+            out.notify(false, "Nothing was sent.");
+        }
+        out
+    }
+
+    /// Returns the title in capitals, and its subject.
+    pub(super) fn title(&self) -> (String, String) {
+        (self.action.word().to_uppercase(), threads(self.targets.len()))
+    }
+
+    /// Returns the lines of the preview or of the result.
+    pub(super) fn lines(&self, width: usize, option: &str) -> Vec<Line> {
+        let mut lines = vec![self.headline()];
+        if !self.is_sent && self.ready() > 0 {
+            for (at, part) in wrap(self.action.effect(), width.saturating_sub(2)).iter().enumerate() {
+                lines.push(Line::of(Tone::Moving, if at == 0 { "! " } else { "  " }).with(Tone::Plain, part));
+            }
+            match self.action {
+                BulkAction::Delete => lines.push(Line::of(
+                    Tone::Dim,
+                    &format!("{option} prunes instead: threads with an active run are left out"),
+                )),
+                BulkAction::Prune => lines
+                    .push(Line::of(Tone::Dim, &format!("{option} deletes instead: active runs are cancelled first"))),
+                BulkAction::Cancel | BulkAction::Retry => {}
+            }
+        }
+        lines.push(Line::new());
+        lines.extend(self.targets.iter().map(line_of));
+        lines
+    }
+
+    fn headline(&self) -> Line {
+        let all = self.targets.len();
+        if !self.is_planned() {
+            let planned = all - self.count(|state| matches!(state, State::Waiting | State::Planning));
+            return Line::of(Tone::Moving, "◐ ").with(Tone::Plain, &format!("Reading {planned} of {all} threads…"));
+        }
+        if self.is_active() {
+            let done = self.count(|state| matches!(state, State::Done(..)));
+            let to_send = done + self.ready() + self.count(|state| matches!(state, State::Sending));
+            return Line::of(Tone::Moving, "◐ ").with(Tone::Plain, &format!("{done} of {to_send} done"));
+        }
+        if self.is_sent {
+            return Line::of(Tone::Strong, &self.summary().1);
+        }
+        let left_out = all - self.ready();
+        let rest = if left_out > 0 { format!(", {left_out} left out") } else { String::new() };
+        let text = format!("{} to {}{rest}", threads(self.ready()), self.action.word());
+        Line::of(Tone::Strong, &text)
+    }
+
+    fn rows(&self, area: Area) -> Flat {
+        Flat { first: 0, end: self.lines(area.w.saturating_sub(2) as usize, "").len() as u64 }
+    }
+
+    /// Returns the line below the threads, if nothing has to be typed.
+    pub(super) fn prompt(&self, send: &str, back: &str) -> Line {
+        if self.is_active() {
+            return Line::of(Tone::Dim, &format!("{back} stops before the next request"));
+        }
+        if !self.is_ready() {
+            return Line::of(Tone::Dim, &format!("{back} goes back"));
+        }
+        Line::of(Tone::Strong, &format!("{send} sends it")).with(Tone::Dim, &format!(", {back} cancels"))
+    }
+}
+
+fn threads(n: usize) -> String {
+    if n == 1 { "1 thread".into() } else { format!("{} threads", text::count(n as u64)) }
+}
+
+fn capital(word: &str) -> String {
+    let mut word = word.to_string();
+    word[..1].make_ascii_uppercase();
+    word
+}
+
+fn line_of(target: &Target) -> Line {
+    let (mark, tone, word, detail) = match &target.state {
+        State::Waiting | State::Planning => ("◌", Tone::Dim, "reading", String::new()),
+        State::Ready(request) => ("·", Tone::Dim, "", request.clone()),
+        State::LeftOut(why) => ("■", Tone::Dim, "left out", why.clone()),
+        State::Sending => ("◐", Tone::Moving, "sending", String::new()),
+        State::Done(outcome, why) => {
+            let (mark, tone) = match outcome {
+                outcome if outcome.is_done() => ("●", Tone::Good),
+                BulkOutcome::NotSent => ("■", Tone::Dim),
+                _ => ("✗", Tone::Bad),
+            };
+            let word = match outcome {
+                BulkOutcome::Nothing => "nothing to do",
+                BulkOutcome::NotSent => "not sent",
+                outcome => outcome.word(),
+            };
+            (mark, tone, word, why.clone().unwrap_or_default())
+        }
+    };
+    let mut line = Line::of(tone, &format!("{mark} "));
+    line.push(Tone::Plain, &format!("{:<14} ", short_id(&target.thread)));
+    if !word.is_empty() {
+        line.push(Tone::Strong, &format!("{word}  "));
+    }
+    line.push(Tone::Plain, &text::fit(&text::clean(&target.title), 40));
+    line.push(Tone::Dim, &format!("  {}", text::clean(detail.lines().next().unwrap_or_default())));
+    line
+}
+
+impl Component for Bulk {
+    fn context(&self) -> Context {
+        Context::Confirm
+    }
+
+    fn action(&mut self, _cx: &Cx<'_>, _action: Action) -> Requests {
+        Requests::none()
+    }
+
+    fn key(&mut self, cx: &Cx<'_>, key: Key) -> Option<Requests> {
+        // While the confirmation is typed, characters are input, not actions.
+        if self.wants().is_some() && key.text().is_some() {
+            self.typed.key(key);
+            return Some(Requests::none());
+        }
+        match cx.session.keymap.action(Context::Confirm, key) {
+            Some(Action::Send) => Some(self.send(cx)),
+            Some(Action::Back | Action::Quit) => Some(self.leave()),
+            Some(Action::Option) => Some(self.toggle_option(cx)),
+            Some(action) if action.belongs_to_confirm() => Some(Requests::none()),
+            Some(_) => None,
+            None => {
+                if self.wants().is_some() {
+                    self.typed.key(key);
+                }
+                Some(Requests::none())
+            }
+        }
+    }
+
+    fn paste(&mut self, _cx: &Cx<'_>, text: &str) {
+        if self.wants().is_some() {
+            self.typed.insert(text);
+        }
+    }
+
+    fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
+        let area = super::confirm::confirm_area(cx.area);
+        let rows = self.rows(area);
+        self.place.page(&rows, area.h.into(), lines);
+    }
+
+    fn jump_to_edge(&mut self, cx: &Cx<'_>, start: bool) {
+        let area = super::confirm::confirm_area(cx.area);
+        let rows = self.rows(area);
+        match start {
+            true => self.place.to_start(&rows, area.h.into()),
+            false => self.place.to_end(&rows, area.h.into(), false),
+        }
+    }
+
+    fn hints(&self) -> Option<&'static [&'static str]> {
+        Some(if self.is_ready() { &["confirm.send", "confirm.back"] } else { &["confirm.back"] })
+    }
+
+    fn relayout(&mut self, cx: &Cx<'_>) {
+        let area = super::confirm::confirm_area(cx.area);
+        let rows = self.rows(area);
+        self.place.clamp(&rows, area.h.into());
+    }
+
+    fn on_drawn(&mut self) -> bool {
+        self.is_seen |= self.is_planned();
+        true
+    }
+
+    fn profile(&self) -> Option<&str> {
+        Some(&self.server.profile)
+    }
+
+    fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
+        view::bulk(self, cx, canvas)
+    }
+}

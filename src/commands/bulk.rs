@@ -1,0 +1,236 @@
+//! `threads cancel`, `delete`, `prune` and `retry`: one action on several threads, named by id or found by a search. Each
+//! thread has its own plan, is checked again, and gets its request once.
+
+use crate::commands::change::unplanned;
+use crate::consent::{self, Yes};
+use crate::context::{Context, Site};
+use crate::exit::{Exit, Failure};
+use crate::output::{Output, cell, color, column, complain, status_column};
+use crate::signals::Signals;
+use clap::Args;
+use futures::{StreamExt, stream};
+use jiff::Timestamp;
+use runtail_api::{AgentServer, BULK_CONCURRENCY, BulkAction, BulkOutcome, Kind, MAX_BULK, PlanError, ThreadPlan};
+use runtail_core::model::ThreadSearch;
+use runtail_core::text;
+use serde_json::{Value, json};
+use std::collections::HashSet;
+
+/// Options of an action on several threads.
+#[derive(Debug, Args)]
+#[command(after_long_help = NOTES)]
+pub struct Options {
+    /// The threads' ids, or --search
+    #[arg(value_name = "T", required_unless_present = "search", conflicts_with = "search")]
+    threads: Vec<String>,
+    /// All threads that a search finds (`threads search --help`), at most 1,000
+    #[arg(long, value_name = "QUERY", value_parser = super::threads::query)]
+    search: Option<ThreadSearch>,
+    /// Show what would be done to each thread; send nothing
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    yes: Yes,
+    #[command(flatten)]
+    output: Output,
+}
+
+const NOTES: &str = "\
+A row's `status` is `deleted`, `stopped`, `stopping` (accepted, but a run is still active), `started`, `nothing_to_do`, `not_found`, \
+`refused` (nothing was done; `why` says the reason), `unknown` (the reply was lost) or `not_sent` (stopped by Ctrl-C before its \
+turn); with --dry-run `planned`.
+
+Exit codes: 0 done for every thread, or nothing to do · 1 a thread was not found, or refused · 2 not confirmed · 3 not allowed, or \
+read-only · 5 unknown for a thread · 130 stopped by Ctrl-C.";
+
+/// A thread and its plan.
+struct Target {
+    thread: String,
+    plan: Result<ThreadPlan, PlanError>,
+}
+
+/// Carries out an action on several threads. A failure doesn't stop the others.
+pub(crate) async fn run(
+    context: &Context,
+    site: &Site,
+    server: &AgentServer,
+    action: BulkAction,
+    options: Options,
+) -> Result<Exit, Failure> {
+    if !options.dry_run {
+        context.check_write(&site.profile)?;
+    }
+    let signals = Signals::listen();
+    let targets = signals.unless_stopped(plan(server, action, &options)).await?;
+    let planned = targets.iter().filter(|target| target.plan.is_ok()).count();
+    tell(action, &targets);
+    if options.dry_run {
+        let rows: Vec<Value> = targets.iter().map(|target| row(&target.thread, planned_status(target))).collect();
+        print(&options.output, &rows)?;
+        complain("dry run: nothing was sent");
+        return Ok(exit_of(&rows));
+    }
+    if planned > 0 {
+        let asked = question(action, &targets);
+        signals.unless_stopped(consent::yes(&asked, options.yes)).await?;
+    }
+    let rows = send(server, &signals, targets).await;
+    print(&options.output, &rows)?;
+    let exit = exit_of(&rows);
+    Ok(if rows.iter().any(|row| row["status"] == BulkOutcome::NotSent.word()) { signals.exit() } else { exit })
+}
+
+/// Plans the action on each thread. Sends no write request.
+async fn plan(server: &AgentServer, action: BulkAction, options: &Options) -> Result<Vec<Target>, Failure> {
+    let threads = match &options.search {
+        Some(search) => found(server, search).await?,
+        None => options.threads.clone(),
+    };
+    if threads.len() > MAX_BULK {
+        return Err(Failure::usage(format!("at most {MAX_BULK} threads at once; nothing was sent")));
+    }
+    let mut seen = HashSet::new();
+    let threads = threads.into_iter().filter(|thread| seen.insert(thread.clone()));
+    let plans = threads.map(|thread| async move {
+        let plan = server.plan_on_thread(&action.intent(&thread)).await;
+        Target { thread, plan }
+    });
+    let targets: Vec<Target> = stream::iter(plans).buffered(BULK_CONCURRENCY).collect().await;
+    // A server that can't be reached or refuses the key fails the same way for every thread.
+    let is_general = |target: &Target| match &target.plan {
+        Err(PlanError::Asked(error)) => !matches!(error.kind, Kind::NotFound | Kind::Invalid(_)),
+        _ => false,
+    };
+    match targets.into_iter().partition::<Vec<_>, _>(is_general) {
+        (general, rest) if general.is_empty() => Ok(rest),
+        (general, _) => match general.into_iter().next().map(|target| target.plan) {
+            Some(Err(error)) => Err(unplanned(error)),
+            _ => Err(Failure::usage("no thread; nothing was sent")),
+        },
+    }
+}
+
+/// Returns the ids that a search finds. An incomplete result is an error: the action would miss some without saying which.
+async fn found(server: &AgentServer, search: &ThreadSearch) -> Result<Vec<String>, Failure> {
+    if search.is_empty() {
+        return Err(Failure::usage("an empty search matches every thread; name a condition. Nothing was sent"));
+    }
+    let found = server.find_all_threads(search, MAX_BULK, Timestamp::now()).await;
+    let found = found.map_err(|error| Failure::of_optional(error, "searching threads"))?;
+    if found.unchecked > 0 {
+        let why = "this server's lists have no values";
+        return Err(Failure::new(
+            Exit::Failed,
+            format!("{} threads can't be checked: {why}. Nothing was sent", found.unchecked),
+        ));
+    }
+    if !found.is_complete {
+        let why = format!("the search finds more than {MAX_BULK} threads, or too many to check");
+        return Err(Failure::usage(format!("{why}; nothing was sent\n  add a condition such as age>7d")));
+    }
+    Ok(found.threads.into_iter().map(|found| found.thread.thread_id).collect())
+}
+
+/// Previews the action on stderr.
+fn tell(action: BulkAction, targets: &[Target]) {
+    let mut lines = Vec::new();
+    for target in targets {
+        lines.push(match &target.plan {
+            Ok(plan) => {
+                let request = &plan.preview.request;
+                format!("{}: {} {}", plan.preview.title, request.method, request.url)
+            }
+            Err(error) => format!("thread {}: left out: {}", text::clean(&target.thread), why_not(error)),
+        });
+    }
+    if targets.iter().any(|target| target.plan.is_ok()) {
+        lines.push(format!("! {}", action.effect()));
+    }
+    if targets.is_empty() {
+        lines.push("no thread was found; nothing to do".into());
+    }
+    complain(&text::clean_lines(&lines.join("\n")));
+}
+
+fn why_not(error: &PlanError) -> String {
+    match error {
+        PlanError::Asked(error) => error.to_string(),
+        PlanError::Wrong(reasons) => reasons.join("; "),
+        PlanError::Unfit(why) | PlanError::Nothing(why) => why.clone(),
+    }
+}
+
+fn question(action: BulkAction, targets: &[Target]) -> String {
+    let planned: Vec<&str> =
+        targets.iter().filter(|target| target.plan.is_ok()).map(|target| target.thread.as_str()).collect();
+    let what = match planned.as_slice() {
+        [one] => format!("thread {}", text::clean(one)),
+        several => format!("{} threads", several.len()),
+    };
+    match action {
+        BulkAction::Cancel => format!("Cancel the active runs of {what}"),
+        BulkAction::Delete => format!("Delete {what} with all runs and checkpoints"),
+        BulkAction::Prune => format!("Prune {what} with all runs and checkpoints"),
+        BulkAction::Retry => format!("Retry {what}"),
+    }
+}
+
+/// Sends the requests, a few at a time. After Ctrl-C no further one is sent.
+async fn send(server: &AgentServer, signals: &Signals, targets: Vec<Target>) -> Vec<Value> {
+    let sent = targets.into_iter().map(|target| async move {
+        let Ok(plan) = &target.plan else { return row(&target.thread, planned_status(&target)) };
+        if signals.stop.is_cancelled() {
+            return row(&target.thread, (BulkOutcome::NotSent.word(), None));
+        }
+        let result = server.act_on_thread(plan).await;
+        if result.as_ref().is_err_and(|failed| failed.error.kind == Kind::NotFound) {
+            return row(&target.thread, ("not_found", None));
+        }
+        let (outcome, why) = BulkOutcome::of(&result);
+        let mut row = row(&target.thread, (outcome.word(), why));
+        if let Ok(runtail_api::Acted::Started(started)) = &result {
+            row["run_id"] = started.run_id.as_str().into();
+        }
+        row
+    });
+    stream::iter(sent).buffered(BULK_CONCURRENCY).collect().await
+}
+
+/// Returns the status of a thread before anything is sent.
+fn planned_status(target: &Target) -> (&'static str, Option<String>) {
+    match &target.plan {
+        Ok(_) => ("planned", None),
+        Err(PlanError::Asked(error)) if matches!(error.kind, Kind::NotFound | Kind::Invalid(_)) => ("not_found", None),
+        Err(PlanError::Nothing(why)) if why.contains("no such thread") => ("not_found", None),
+        Err(PlanError::Nothing(why)) => (BulkOutcome::Nothing.word(), Some(why.clone())),
+        Err(error) => (BulkOutcome::Refused.word(), Some(why_not(error))),
+    }
+}
+
+fn row(thread: &str, (status, why): (&str, Option<String>)) -> Value {
+    let mut row = json!({"thread_id": thread, "status": status});
+    if let Some(why) = why {
+        row["why"] = text::clean(&why).into();
+    }
+    row
+}
+
+fn print(output: &Output, rows: &[Value]) -> Result<(), Failure> {
+    let has_reasons = rows.iter().any(|row| row["why"].is_string());
+    let mut columns = vec![
+        column("THREAD", |row| cell(&row["thread_id"])),
+        status_column("STATUS", color::of_thread, |row| cell(&row["status"])),
+    ];
+    if has_reasons {
+        columns.push(column("WHY", |row| cell(&row["why"])));
+    }
+    output.rows(rows, &columns)
+}
+
+fn exit_of(rows: &[Value]) -> Exit {
+    let has = |words: &[&str]| rows.iter().any(|row| words.iter().any(|word| row["status"] == **word));
+    if has(&["unknown"]) {
+        return Exit::Network;
+    }
+    if has(&["refused", "not_found"]) { Exit::Failed } else { Exit::Done }
+}

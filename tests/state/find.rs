@@ -1,0 +1,388 @@
+//! The thread list: searches, pages, marks, and actions on several threads.
+
+use runtail_api::{
+    Acted, ApiError, BulkAction, FoundThread, Kind, Place, PlanError, StartError, StartFailure, ThreadIntent,
+    ThreadPage,
+};
+use runtail_core::model::{Consent, NewRevision, PlainRequest, Preview, ServerFilter, Thread, ThreadSort};
+use runtail_testkit::dash::Dash;
+use runtail_tui::app::subscriptions;
+use runtail_tui::session::msg::{Effect, EffectResult, SubscriptionEvent, SubscriptionId, ThreadsRead, ThreadsWanted};
+use serde_json::json;
+use std::sync::Arc;
+
+const CONFIG: &str =
+    "[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n[searches]\nstale = \"status:error age>1h\"\n";
+
+fn id(n: usize) -> String {
+    format!("{n:08x}-0000-4000-8000-000000000000")
+}
+
+/// The n-th thread of a server that has many: each changed a minute before the one before it.
+fn thread(n: usize) -> Thread {
+    let at = "2026-11-21T14:00:00Z".parse::<jiff::Timestamp>().unwrap() - jiff::SignedDuration::from_mins(n as i64);
+    let status = ["idle", "error", "interrupted", "idle"][n % 4];
+    serde_json::from_value(json!({
+        "thread_id": id(n), "status": status, "updated_at": at.to_string(), "created_at": at.to_string(),
+        "metadata": {"graph_id": "support", "user": n % 10},
+    }))
+    .unwrap()
+}
+
+fn page(threads: impl IntoIterator<Item = usize>, offset: usize, is_last: bool) -> ThreadsRead {
+    let found = |n: usize| FoundThread { title: Some(format!("Order {n}")), ..FoundThread::from(thread(n)) };
+    let threads: Vec<FoundThread> = threads.into_iter().map(found).collect();
+    let page =
+        ThreadPage { next_offset: offset + threads.len(), threads, is_last, is_sorted: true, ..ThreadPage::default() };
+    ThreadsRead {
+        filter: ServerFilter::default(),
+        whole_id: None,
+        sort: ThreadSort::Updated,
+        offset,
+        count: (!is_last).then_some(10_000),
+        result: Ok(page),
+    }
+}
+
+fn receive(dash: &mut Dash, read: ThreadsRead) {
+    dash.answer(|key| matches!(key, SubscriptionId::Threads(_)), SubscriptionEvent::Threads(read));
+}
+
+fn wanted(dash: &Dash) -> Arc<ThreadsWanted> {
+    let subs = subscriptions(&dash.app);
+    let sub = subs.into_iter().find(|sub| matches!(sub.key, SubscriptionId::Threads(_)));
+    sub.expect("the threads are polled").params.threads
+}
+
+/// A dashboard with the threads of a server open.
+fn opened(size: (u16, u16), read: ThreadsRead) -> Dash {
+    let mut dash = Dash::new(CONFIG, size);
+    // The list has the whole width.
+    dash.keys("<Enter>f");
+    dash.assistants();
+    receive(&mut dash, read);
+    dash
+}
+
+fn shown(dash: &mut Dash) -> Vec<String> {
+    dash.app.relayout();
+    dash.app.agent.server.as_ref().unwrap().threads.shown().to_vec()
+}
+
+fn notice(dash: &Dash) -> String {
+    dash.app.session.notices.last().map(|notice| notice.text.clone()).unwrap_or_default()
+}
+
+fn ids(of: impl IntoIterator<Item = usize>) -> Vec<String> {
+    of.into_iter().map(id).collect()
+}
+
+#[test]
+fn a_search_says_what_the_server_applied_and_on_how_many_threads_the_rest_was_checked() {
+    let mut dash = opened((140, 40), page(0..100, 0, false));
+    dash.keys("/status:error age>30m Order");
+    assert_eq!(wanted(&dash).search.server_filter().status.as_deref(), Some("error"));
+    // Until the server answers, the loaded threads are searched.
+    assert_eq!(shown(&mut dash), ids((33..100).step_by(4)));
+    assert!(dash.screen().contains("loading…"));
+    dash.keys("<Enter>");
+    let mut read = page((1..400).step_by(4), 0, false);
+    read.filter.status = Some("error".into());
+    read.count = Some(250);
+    receive(&mut dash, read);
+    assert_eq!(shown(&mut dash), ids((33..400).step_by(4)));
+    insta::assert_snapshot!("find_search_140x40", dash.screen());
+    dash.resize(80, 24);
+    insta::assert_snapshot!("find_search_80x24", dash.screen());
+    dash.keys("<Esc>");
+    assert_eq!(wanted(&dash).search.server_filter(), ServerFilter::default());
+}
+
+#[test]
+fn no_match_is_never_claimed_for_threads_that_were_not_checked() {
+    let mut dash = opened((140, 40), page(0..100, 0, false));
+    dash.keys("/nothing-like-this<Enter>");
+    let screen = dash.screen();
+    assert!(screen.contains("0 found in 100 of 10,000 threads, loading…"), "{screen}");
+    // More is requested although no row is near the end of the screen.
+    assert!(wanted(&dash).rows > 100);
+    receive(&mut dash, page(90..600, 90, false));
+    assert!(dash.screen().contains("600 of 10,000 threads"));
+    receive(&mut dash, page(590..700, 590, true));
+    let screen = dash.screen();
+    assert!(screen.contains("No match for “nothing-like-this”."), "{screen}");
+    assert!(screen.contains("0 found in 700 threads · here: nothing-like-this"), "{screen}");
+}
+
+#[test]
+fn a_search_that_cannot_be_parsed_names_the_column_and_keeps_the_last_one() {
+    let mut dash = opened((140, 40), page(0..20, 0, true));
+    dash.keys("/status:error");
+    assert_eq!(shown(&mut dash).len(), 5);
+    dash.keys("x");
+    let screen = dash.screen();
+    assert!(
+        screen.contains("✗ column 8: `errorx` is not a value of status:; use idle, busy, interrupted or error"),
+        "{screen}"
+    );
+    assert_eq!(wanted(&dash).search.server_filter().status.as_deref(), Some("error"), "the last valid search stays");
+}
+
+#[test]
+fn a_search_that_the_server_refuses_shows_its_words() {
+    let mut dash = opened((140, 40), page(0..20, 0, true));
+    dash.keys("/meta.user=99<Enter>");
+    let place = Place { method: "POST".into(), path: "/threads/search".into(), ..Place::default() };
+    let detail = "metadata filters are disabled".to_string();
+    let error = ApiError { kind: Kind::Invalid(Vec::new()), at: place, detail, hint: None };
+    let filter = ServerFilter { metadata: Some(json!({"user": 99})), ..ServerFilter::default() };
+    receive(&mut dash, ThreadsRead { filter, result: Err(error), ..page([], 0, true) });
+    let screen = dash.screen();
+    assert!(screen.contains("metadata filters are disabled"), "{screen}");
+    assert!(screen.contains("Press r to retry."), "{screen}");
+    // A late answer to an older search is dropped.
+    receive(&mut dash, page(0..20, 0, true));
+    assert!(shown(&mut dash).is_empty());
+}
+
+#[test]
+fn terms_that_a_server_ignores_are_applied_here() {
+    let mut dash = opened((140, 40), page(0..20, 0, true));
+    dash.keys("/status:error<Enter>");
+    let mut read = page(0..20, 0, true);
+    read.filter.status = Some("error".into());
+    if let Ok(page) = &mut read.result {
+        page.ignored.insert(0);
+    }
+    receive(&mut dash, read);
+    assert_eq!(shown(&mut dash), ids((1..20).step_by(4)));
+    assert!(dash.screen().contains("5 found in 20 threads · here: status:error"));
+}
+
+#[test]
+fn pages_are_merged_and_threads_that_are_gone_disappear() {
+    let mut dash = opened((140, 40), page(0..100, 0, false));
+    assert!(dash.screen().contains("1 Threads 10,000"));
+    dash.keys("G");
+    assert!(wanted(&dash).rows >= 600, "near the end, the next rows are requested");
+    receive(&mut dash, page(90..600, 90, false));
+    assert_eq!(shown(&mut dash), ids(0..600), "the overlap is listed once");
+    // Thread 3 was deleted, and thread 400 changed: it is first now.
+    let mut newest = thread(400);
+    newest.updated_at = Some("2026-11-21T14:01:00Z".parse().unwrap());
+    let mut read = page((0..99).filter(|n| *n != 3), 0, false);
+    if let Ok(page) = &mut read.result {
+        page.threads.insert(0, newest.into());
+    }
+    receive(&mut dash, read);
+    let expected: Vec<usize> = [400].into_iter().chain((0..600).filter(|n| *n != 3 && *n != 400)).collect();
+    assert_eq!(shown(&mut dash), ids(expected));
+    // The selection follows its thread.
+    let selected = dash.app.agent.server.as_ref().unwrap().thread_picker.selected.clone();
+    assert_eq!(selected, Some(id(99)));
+}
+
+#[test]
+fn ten_thousand_threads_are_listed_from_pages() {
+    let mut dash = opened((140, 40), page(0..100, 0, false));
+    let mut loaded = 100;
+    while loaded < 10_000 {
+        dash.keys("G");
+        assert!(wanted(&dash).rows > loaded, "{loaded} are loaded");
+        let next = (loaded + 490).min(10_000);
+        receive(&mut dash, page(loaded - 10..next, loaded - 10, next == 10_000));
+        loaded = next;
+    }
+    assert_eq!(shown(&mut dash).len(), 10_000);
+    dash.keys("G");
+    assert!(dash.screen().contains("0000270f"), "the last row");
+    let before = wanted(&dash).rows;
+    dash.keys("gG");
+    assert_eq!(wanted(&dash).rows, before, "nothing more is requested");
+}
+
+#[test]
+fn threads_are_sorted_by_a_key_and_by_the_search() {
+    let mut dash = opened((140, 40), page(0..8, 0, true));
+    dash.keys("s");
+    assert_eq!(wanted(&dash).sort, ThreadSort::Created);
+    dash.keys("s");
+    assert_eq!(shown(&mut dash), ids([1, 5, 0, 3, 4, 7, 2, 6]), "by status, last changed first");
+    assert!(dash.screen().contains("sort status"));
+    dash.keys("/sort:created<Enter>s");
+    assert_eq!(
+        (wanted(&dash).sort, notice(&dash)),
+        (ThreadSort::Created, "The search sets the order; change its sort: term.".into())
+    );
+}
+
+#[test]
+fn names_stars_and_first_messages_are_shown() {
+    let mut read = page(0..3, 0, true);
+    if let Ok(page) = &mut read.result {
+        page.threads[0].thread.metadata = Some(json!({"graph_id": "support", "name": "Refund Ana", "starred": true}));
+    }
+    let mut dash = opened((140, 40), read);
+    let screen = dash.screen();
+    let row =
+        screen.lines().find(|line| line.contains("00000000…0000") && line.contains("support")).unwrap_or_default();
+    assert!(row.contains("support  *  Refund Ana  Order 0"), "{screen}");
+    let effects = dash.keys("*");
+    let label = effects.iter().find_map(|effect| match effect {
+        Effect::PlanAction(_, _, intent) => Some((**intent).clone()),
+        _ => None,
+    });
+    assert!(matches!(label, Some(ThreadIntent::Label { label, .. }) if label.starred == Some(false)), "{effects:?}");
+    dash.keys("<Esc>:name Other<Enter>");
+    assert!(dash.screen().contains("LABEL") || dash.screen().contains("NAME"), "{}", dash.screen());
+}
+
+#[test]
+fn saved_searches_are_listed_in_the_prompt_and_applied_by_name() {
+    let mut dash = opened((140, 40), page(0..20, 0, true));
+    dash.keys("/");
+    assert!(dash.screen().contains("saved (:search NAME): stale"));
+    dash.keys("<Esc>:search stale<Enter>");
+    assert_eq!(wanted(&dash).search.text(), "status:error age>1h");
+}
+
+fn preview(thread: &str) -> Box<Preview> {
+    Box::new(Preview {
+        title: "Delete".into(),
+        profile: "local".into(),
+        target: None,
+        request: PlainRequest {
+            method: "DELETE".into(),
+            url: format!("http://127.0.0.1:2024/threads/{thread}"),
+            headers: Vec::new(),
+            body: None,
+        },
+        then: None,
+        changes: Vec::new(),
+        revision: NewRevision::NotAsked,
+        notes: Vec::new(),
+        consent: Consent::Id(thread.into()),
+    })
+}
+
+/// Answers the plans of effects until none is left. Returns the number of each planned thread.
+fn plan_all(dash: &mut Dash, mut effects: Vec<Effect>, refused: &[usize]) -> Vec<(u64, String)> {
+    let mut planned = Vec::new();
+    while let Some(effect) = effects.pop() {
+        let Effect::PlanAction(number, _, intent) = effect else { continue };
+        let thread = intent.thread().to_string();
+        let answer = match refused.iter().any(|n| id(*n) == thread) {
+            true => Err(PlanError::Unfit("A run is active on this thread.".into())),
+            false => {
+                planned.push((number, thread.clone()));
+                Ok((preview(&thread), None))
+            }
+        };
+        effects.extend(dash.done(EffectResult::PlannedAction(number, answer)));
+    }
+    planned
+}
+
+fn acts(effects: &[Effect]) -> Vec<u64> {
+    effects.iter().filter_map(|effect| if let Effect::Act(number, _) = effect { Some(*number) } else { None }).collect()
+}
+
+fn acted(dash: &mut Dash, number: u64, thread: &str, result: Result<Acted, StartError>) -> Vec<Effect> {
+    let server = dash.app.agent.server.as_ref().unwrap().server.clone();
+    let thread = runtail_tui::session::msg::ThreadRef { server, id: thread.into() };
+    dash.done(EffectResult::Acted(number, thread, result))
+}
+
+#[test]
+fn marked_threads_are_deleted_after_one_preview_each_once() {
+    let mut dash = opened((140, 40), page(0..12, 0, true));
+    let marked = dash.keys("<Space><Space>m<Space><Space><Space><Space>");
+    assert!(marked.is_empty() && dash.screen().contains("7 marked"), "{}", dash.screen());
+    let effects = dash.keys("D");
+    assert_eq!(effects.len(), 4, "a few threads are read at a time: {effects:?}");
+    let planned = plan_all(&mut dash, effects, &[2]);
+    assert_eq!(planned.len(), 6);
+    insta::assert_snapshot!("find_delete_marked_140x40", dash.screen());
+    dash.resize(80, 24);
+    insta::assert_snapshot!("find_delete_marked_80x24", dash.screen());
+    assert!(acts(&dash.keys("<ctrl-s>delete 7<ctrl-s>")).is_empty(), "the count has to be right");
+    assert!(notice(&dash).starts_with("Type delete 6 exactly"));
+    let mut sent = acts(&dash.keys("<Backspace>6<ctrl-s>"));
+    assert_eq!(sent.len(), 4);
+    assert!(acts(&dash.keys("<ctrl-s><ctrl-s>")).is_empty(), "nothing is sent twice");
+    let thread_of = |number: u64| planned.iter().find(|(of, _)| *of == number).unwrap().1.clone();
+    let place = Place::default();
+    let refused = ApiError { kind: Kind::Forbidden, at: place, detail: "not yours".into(), hint: None };
+    let refused = StartError { failure: StartFailure::Refused, error: refused };
+    sent.extend(acts(&acted(&mut dash, sent[0], &thread_of(sent[0]), Ok(Acted::Deleted))));
+    sent.extend(acts(&acted(&mut dash, sent[1], &thread_of(sent[1]), Err(refused))));
+    assert_eq!(sent.len(), 6);
+    for number in sent[2..].to_vec() {
+        assert!(acts(&acted(&mut dash, number, &thread_of(number), Ok(Acted::Deleted))).is_empty());
+    }
+    assert_eq!(notice(&dash), "Delete: 5 threads done, 1 refused.");
+    insta::assert_snapshot!("find_deleted_80x24", dash.screen());
+    dash.keys("<Esc>");
+    assert_eq!(shown(&mut dash).len(), 7);
+    assert!(dash.screen().contains("2 marked"), "what was not deleted stays marked");
+}
+
+#[test]
+fn an_action_on_marked_threads_stops_before_the_next_request() {
+    let mut dash = opened((140, 40), page(0..12, 0, true));
+    dash.keys("<ctrl-a>");
+    let effects = dash.keys("D");
+    let planned = plan_all(&mut dash, effects, &[]);
+    dash.screen();
+    let sent = acts(&dash.keys("delete 12<ctrl-s>"));
+    assert_eq!(sent.len(), 4);
+    let effects = dash.keys("<Esc>");
+    let dropped = effects.iter().filter(|effect| matches!(effect, Effect::Forget(_))).count();
+    assert_eq!((acts(&effects).len(), dropped), (0, 8), "{effects:?}");
+    for number in sent {
+        let thread = planned.iter().find(|(of, _)| *of == number).unwrap().1.clone();
+        assert!(acts(&acted(&mut dash, number, &thread, Ok(Acted::Deleted))).is_empty());
+    }
+    assert_eq!(notice(&dash), "Delete: 4 threads done, 8 not sent.");
+}
+
+#[test]
+fn leaving_the_preview_sends_nothing() {
+    let mut dash = opened((140, 40), page(0..12, 0, true));
+    dash.keys("<Space><Space>");
+    let effects = dash.keys("x");
+    plan_all(&mut dash, effects, &[]);
+    let effects = dash.keys("<Esc>");
+    assert!(
+        acts(&effects).is_empty() && effects.iter().any(|effect| matches!(effect, Effect::Forget(_))),
+        "{effects:?}"
+    );
+    assert_eq!(notice(&dash), "Nothing was sent.");
+}
+
+#[test]
+fn read_only_profiles_plan_no_action_on_marked_threads() {
+    let mut dash = opened((140, 40), page(0..12, 0, true));
+    dash.seal();
+    dash.keys("<Space><Space>");
+    for key in ["x", "D", "R", "*", ":name x<Enter>"] {
+        let effects = dash.keys(key);
+        assert!(effects.is_empty(), "{key}: {effects:?}");
+        assert!(notice(&dash).contains("read-only; nothing was sent"), "{key}: {}", notice(&dash));
+    }
+}
+
+#[test]
+fn pruning_is_the_other_option_of_deleting() {
+    let mut dash = opened((140, 40), page(0..12, 0, true));
+    dash.keys("<Space><Space>");
+    let effects = dash.keys("D");
+    plan_all(&mut dash, effects, &[]);
+    dash.screen();
+    let effects = dash.keys("<ctrl-t>");
+    let is_prune = |effect: &&Effect| matches!(effect, Effect::PlanAction(_, _, intent) if matches!(**intent, ThreadIntent::Prune { .. }));
+    assert_eq!(effects.iter().filter(is_prune).count(), 2, "{effects:?}");
+    assert_eq!(BulkAction::Prune.intent("t"), ThreadIntent::Prune { thread: "t".into() });
+    plan_all(&mut dash, effects, &[]);
+    assert!(dash.screen().contains("Type prune 2 to confirm:"), "{}", dash.screen());
+}
