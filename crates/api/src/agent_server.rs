@@ -2,10 +2,12 @@
 
 mod cancel;
 mod checkpoints;
+mod compose;
 mod quirks;
 mod runs;
 
 pub use cancel::{CancelState, CancelTarget};
+pub use compose::{GraphFacts, PastInput};
 pub(super) use quirks::Quirks;
 pub use runs::CancelAction;
 

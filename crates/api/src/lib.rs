@@ -28,7 +28,9 @@ mod stream;
 mod thread_actions;
 
 use agent_server::server_info;
-pub use agent_server::{AgentServer, CancelAction, CancelState, CancelTarget, ServerInfo, ServerKind, ThreadQuery};
+pub use agent_server::{
+    AgentServer, CancelAction, CancelState, CancelTarget, GraphFacts, PastInput, ServerInfo, ServerKind, ThreadQuery,
+};
 pub use auth::AuthWaited;
 #[doc(hidden)]
 pub use body::read_answer;

@@ -7,6 +7,7 @@ mod by_rules;
 mod edit;
 mod fork;
 mod loaded;
+mod new_run;
 mod plan;
 mod repair;
 mod start;
@@ -21,7 +22,7 @@ use write::StateWrite;
 pub use write::{WriteKind, Written};
 
 use super::{AgentServer, ApiError, CancelAction, CancelState, CancelTarget, Kind, PlanError};
-use runtail_core::model::{GivenAnswer, Preview, ThreadStatus};
+use runtail_core::model::{GivenAnswer, Preview, RunCreate, ThreadStatus};
 use runtail_core::text::short_id;
 use serde_json::Value;
 use std::time::Duration;
@@ -75,6 +76,8 @@ pub enum ThreadIntent {
     /// Runs the thread's own assistant from its newest checkpoint, because a run of another assistant hides its state (acting
     /// reference §1.4).
     RestoreAssistant { thread: String },
+    /// Starts a run that ends those that are active.
+    Start { thread: String, body: Box<RunCreate> },
     /// Deletes the thread.
     Delete { thread: String },
 }
@@ -114,6 +117,7 @@ impl ThreadIntent {
             | ThreadIntent::Release { thread }
             | ThreadIntent::End { thread }
             | ThreadIntent::RestoreAssistant { thread }
+            | ThreadIntent::Start { thread, .. }
             | ThreadIntent::Delete { thread } => thread,
         }
     }

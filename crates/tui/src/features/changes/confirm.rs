@@ -90,6 +90,7 @@ impl Confirm {
             Proposal::Thread(_, ThreadIntent::Release { .. }) => "Release",
             Proposal::Thread(_, ThreadIntent::End { .. }) => "End",
             Proposal::Thread(_, ThreadIntent::RestoreAssistant { .. }) => "Run",
+            Proposal::Thread(_, ThreadIntent::Start { .. }) => "Start",
         };
         verb.to_string()
     }

@@ -5,6 +5,7 @@ use super::fields;
 use super::fields::value_lines;
 use super::keys::At;
 use super::{AnswerCard, AnswerStage, meaning, sentence};
+use crate::widgets::form_lines::FormLines;
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::status::since;
 use jiff::Timestamp;
@@ -15,15 +16,6 @@ use serde_json::Value;
 /// Maximum lines of a question, and of the request.
 const QUESTION_LINES: usize = 10;
 const REQUEST_LINES: usize = 12;
-
-#[derive(Debug, Default)]
-pub struct CardLines {
-    pub lines: Vec<Line>,
-    /// The range of lines with the focus.
-    pub focus: (usize, usize),
-    /// The line and column of the text cursor.
-    pub cursor: Option<(usize, usize)>,
-}
 
 impl AnswerCard {
     /// Returns the title: the place, and which node asked when.
@@ -76,8 +68,8 @@ impl AnswerCard {
     }
 
     /// Returns the lines for a width.
-    pub fn lines(&self, width: usize) -> CardLines {
-        let mut out = CardLines::default();
+    pub fn lines(&self, width: usize) -> FormLines {
+        let mut out = FormLines::default();
         match &self.stage {
             AnswerStage::Loading => {
                 out.lines.push(Line::of(Tone::Dim, "Loading the thread's questions…"));
