@@ -3,6 +3,7 @@
 
 pub mod agent;
 pub mod changes;
+pub mod composer;
 pub mod deployments;
 pub mod diagnostics;
 pub mod help;

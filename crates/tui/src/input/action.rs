@@ -179,6 +179,8 @@ pub enum Action {
     /// Hide what is unremarkable, or show it again.
     Collapse,
     Start,
+    /// Use an earlier input.
+    LastInput,
     NextField,
     PrevField,
     Command,

@@ -1,14 +1,11 @@
-//! An agent server: its threads, runs and assistants, and the composer of a run.
+//! An agent server: its threads, runs and assistants.
 
-mod compose_view;
-pub mod composer;
 pub mod state;
 mod update;
 mod view;
 
 use crate::session::loaded::Loaded;
 use crate::session::msg::ServerRef;
-use composer::Composer;
 use runtail_api::ServerInfo;
 use state::Server;
 use std::collections::BTreeMap;
@@ -21,8 +18,4 @@ pub struct Agent {
     pub infos: BTreeMap<ServerRef, Loaded<ServerInfo>>,
     /// The open server.
     pub server: Option<Server>,
-    /// The draft of a composer that was closed.
-    pub draft: Option<Composer>,
-    /// The stream modes last chosen in the composer, with `subgraphs`.
-    pub modes: Option<Vec<(&'static str, bool)>>,
 }

@@ -19,10 +19,7 @@ const REQUEST_LINES: usize = 12;
 
 impl AnswerCard {
     /// Returns the title: the place, and which node asked when.
-    pub fn title(&self, now: Timestamp, region: &str) -> String {
-        let server = &self.thread.server;
-        let place =
-            if region == &*server.name { server.name.to_string() } else { format!("{region} › {}", server.name) };
+    pub fn title(&self, now: Timestamp, place: &str) -> String {
         let id = text::tail(&self.thread.id, 4);
         let thread = match &self.graph {
             Some(graph) => format!("{graph} {id}"),
