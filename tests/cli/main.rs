@@ -20,6 +20,7 @@ mod inbox;
 mod logs;
 mod redact;
 mod revisions;
+mod run_options;
 mod services;
 mod streams;
 mod wait;

@@ -1,6 +1,7 @@
 //! Against real agent servers: `tests/real/serve -- cargo test --test real -- --ignored` (see README.md).
 
 mod answers;
+mod compose;
 mod dashboard;
 mod forks;
 mod official;

@@ -3,6 +3,7 @@
 mod app;
 mod captures;
 mod changes;
+mod composer;
 mod config;
 mod config_edit;
 mod cursor_sync;

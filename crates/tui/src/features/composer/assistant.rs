@@ -51,6 +51,9 @@ impl AssistantPick {
         let at = |id: &str| self.all.iter().position(|one| one.id == id);
         let by_graph = |graph: &str| at(&assistants.iter().find(|a| a.graph_id == graph)?.assistant_id);
         self.chosen = self.initial.as_deref().and_then(|w| at(w).or_else(|| by_graph(w))).unwrap_or(0);
+        // What was typed before the list was there names one of it, if it can.
+        self.accept();
+        self.typed.set_text("");
     }
 
     /// Chooses a listed assistant by its id.

@@ -25,6 +25,8 @@ pub struct InputDraft {
     pub why_json: Option<String>,
     /// The first syntax error of the JSON.
     pub problem: Option<Problem>,
+    /// The value of the JSON, if it is valid.
+    parsed: Option<Value>,
     /// What of the input breaks the schema: the path and the rule.
     broken: FieldProblems,
     is_touched: bool,
@@ -40,9 +42,11 @@ impl Default for InputDraft {
             written: None,
             why_json: None,
             problem: None,
+            parsed: None,
             broken: Vec::new(),
             is_touched: false,
         };
+        input.check();
         let (row, col) = input.json.cursor();
         input.json.set_cursor(row, col - AFTER_CONTENT);
         input
@@ -191,8 +195,8 @@ impl InputDraft {
             }
             self.written = Some((written, draft));
         }
-        let filled = match (&self.problem, serde_json::from_str::<Value>(&text)) {
-            (None, Ok(value)) => FormDraft::filled(&form.form, &value),
+        let filled = match (&self.problem, &self.parsed) {
+            (None, Some(value)) => FormDraft::filled(&form.form, value),
             (problem, _) => Err(match problem {
                 Some(problem) => format!("line {}, column {}: {}", problem.line, problem.column, problem.message),
                 None => "it is not valid JSON".into(),
@@ -230,7 +234,9 @@ impl InputDraft {
     /// Checks the syntax of the JSON, so that nothing else is ever sent.
     fn check(&mut self) {
         let text = self.json.text();
-        self.problem = match exact_json::parse(&text) {
+        let parsed = exact_json::parse(&text);
+        self.parsed = parsed.as_ref().ok().cloned();
+        self.problem = match parsed {
             Ok(_) => None,
             Err(_) if text.trim().is_empty() => {
                 Some(Problem { line: 1, column: 1, message: "type the input as JSON: {…}".into() })
@@ -259,8 +265,8 @@ impl InputDraft {
             return if problems.is_empty() { Ok(value) } else { Err(problems) };
         }
         let problem = |p: &Problem| format!("line {}, column {}: {}", p.line, p.column, p.message);
-        match (&self.problem, serde_json::from_str(&self.json.text())) {
-            (None, Ok(value)) => Ok(value),
+        match (&self.problem, &self.parsed) {
+            (None, Some(value)) => Ok(value.clone()),
             (found, _) => Err(vec![(String::new(), found.as_ref().map_or("it is not valid JSON".into(), problem))]),
         }
     }

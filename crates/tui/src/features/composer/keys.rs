@@ -166,12 +166,9 @@ impl Composer {
             }
             Some(Action::LastInput) => self.recall(),
             Some(Action::StartOver) => {
-                let number = self.number;
-                let thread_assistant = self.of_thread.clone();
                 self.input = super::input::InputDraft::default();
                 self.options = super::options::OptionsDraft::default();
                 (self.past, self.was_tried, self.refused) = (None, false, None);
-                (self.number, self.of_thread) = (number, thread_assistant);
                 self.use_facts();
                 self.focus = self.first_input();
                 Requests::none()

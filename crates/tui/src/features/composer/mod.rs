@@ -21,7 +21,6 @@ use crate::widgets::canvas::Canvas;
 use crate::widgets::form_lines::FormLines;
 use assistant::AssistantPick;
 use input::InputDraft;
-use jiff::Timestamp;
 use options::OptionsDraft;
 use runtail_api::{ApiError, GraphFacts, PastInput, StartError};
 use runtail_core::model::{Assistant, ThreadStatus};
@@ -77,8 +76,6 @@ pub struct Composer {
     pub is_sending: bool,
     /// Why the run was not started.
     refused: Option<StartError>,
-    /// When the start key was pressed before there was anything to send.
-    held: Option<Timestamp>,
     /// The first visible line, with the window and the focus at the last layout.
     top: usize,
     last_clamp: Option<(usize, Stop)>,
@@ -135,7 +132,6 @@ impl Composer {
             was_tried: false,
             is_sending: false,
             refused: None,
-            held: None,
             top: 0,
             last_clamp: None,
         };
@@ -214,13 +210,15 @@ impl Composer {
     fn use_facts(&mut self) {
         let Some(facts) = self.facts().cloned() else { return };
         let was_json = self.input.as_json;
+        // Whoever looks for an assistant or sets an option stays there.
+        let is_in_input = matches!(self.focus, Stop::Json | Stop::Field(Section::Input, ..));
         self.input.set_schema(facts.input_schema.as_ref());
         self.options.set_context_schema(facts.context_schema.as_ref());
         let last = self.inputs().first().map(|past| past.input.clone());
         if let (None, false, Some(last)) = (self.input.known_form(), self.input.is_touched(), last) {
             self.input.set_value(&last);
         }
-        if was_json != self.input.as_json || !self.stops().contains(&self.focus) {
+        if is_in_input && (was_json != self.input.as_json || !self.stops().contains(&self.focus)) {
             self.focus = self.first_input();
         }
     }

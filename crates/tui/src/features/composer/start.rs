@@ -4,7 +4,7 @@ use super::Composer;
 use super::keys::{Section, Stop};
 use crate::session::msg::{Effect, StreamTarget};
 use crate::session::run::Where;
-use crate::session::{Cx, HELD_KEY, Request, Requests, Route};
+use crate::session::{Cx, Request, Requests, Route};
 use runtail_api::{RunStart, StartFailure, StartGuard, ThreadIntent};
 use runtail_core::model::{Conflict, RunCreate, RunOption};
 use runtail_core::text;
@@ -93,9 +93,7 @@ impl Composer {
 
     /// Starts the composed run, or moves to the first reason why it can't be started.
     pub(super) fn start(&mut self, cx: &Cx<'_>) -> Requests {
-        let now = cx.session.now;
-        if !cx.is_seen || self.held.is_some_and(|last| now.duration_since(last) < HELD_KEY) {
-            self.held = Some(now);
+        if !cx.is_seen {
             return Requests::none();
         }
         if matches!(&self.refused, Some(failed) if failed.failure == StartFailure::Unknown) {
