@@ -79,8 +79,8 @@ async fn schemas_become_forms_where_the_server_has_them() {
         let form = Form::of_input(&schema).unwrap();
         let seconds = form.fields.iter().find(|field| field.name == "seconds").unwrap();
         assert_eq!(seconds.kind, FieldKind::Number, "{:?}", real.kind);
-        let hitl = real.agent.graph_facts(&real.assistant("hitl").await).await.unwrap();
-        let form = Form::of_input(&hitl.input_schema.unwrap()).unwrap();
+        let chat = real.agent.graph_facts(&real.assistant("agent").await).await.unwrap();
+        let form = Form::of_input(&chat.input_schema.unwrap()).unwrap();
         assert_eq!((form.fields[0].name.as_str(), &form.fields[0].kind), ("messages", &FieldKind::Message));
     }
 }
@@ -206,7 +206,7 @@ fn a_form_is_filled_in_and_started() {
                 term.keys("{\"seconds\": 0.5}");
             }
             _ => {
-                term.wait_for("from the schema of slow");
+                term.wait_until("the form", |term| term.screen().contains("(x) form"));
                 term.keys("0.5");
                 term.wait_for("[ 0.5 ");
             }

@@ -174,7 +174,7 @@ impl Term {
     pub fn compose_json(&self, text: &str) {
         self.wait_until("the graph's schema, or none", |term| {
             let screen = term.screen();
-            ["from the schema of", "no form:", "couldn't load the graph's schema"]
+            ["from the schema of", "from the state of", "no form:", "couldn't load the graph's schema"]
                 .iter()
                 .any(|said| screen.contains(said))
         });

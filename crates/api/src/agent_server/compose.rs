@@ -23,6 +23,8 @@ const MAX_INPUT: usize = 256 << 10;
 pub struct GraphFacts {
     /// The JSON schema of its input.
     pub input_schema: Option<Value>,
+    /// Whether that is the schema of its state, because the server can't describe its input: an input has some of its keys.
+    pub is_of_state: bool,
     /// The JSON schema of its context.
     pub context_schema: Option<Value>,
     /// Its nodes.
@@ -53,9 +55,11 @@ impl AgentServer {
         let graph = async { offered(self.assistant_graph(assistant, false).await) };
         let (schemas, graph) = tokio::join!(schemas, graph);
         let schemas = schemas?;
-        let schema = |name: &str| Some(schemas[name].clone()).filter(Value::is_object);
+        let schema = |name: &str| Some(schemas[name].clone()).filter(|schema| schema["properties"].is_object());
+        let (input, state) = (schema("input_schema"), schema("state_schema"));
         Ok(GraphFacts {
-            input_schema: schema("input_schema"),
+            is_of_state: input.is_none() && state.is_some(),
+            input_schema: input.or(state),
             context_schema: schema("context_schema"),
             // The form matters more than the names of the nodes.
             nodes: graph_nodes(&graph.unwrap_or_default()),

@@ -142,11 +142,14 @@ impl Form {
 
 impl Field {
     fn of_schema(root: &Value, name: &str, schema: &Value, is_required: bool) -> Field {
+        // A default and a description may stand beside a reference.
+        let outer = schema;
         let schema = resolved(root, schema).unwrap_or(schema);
         let (inner, is_nullable) = without_null(root, schema);
         let kind = kind_of(inner);
-        let default = schema.get("default").or_else(|| inner.get("default")).filter(|value| !value.is_null());
-        let description = text(&schema["description"]).or_else(|| text(&inner["description"]));
+        let all = [outer, schema, inner];
+        let default = all.iter().find_map(|one| one.get("default")).filter(|value| !value.is_null());
+        let description = all.iter().find_map(|one| text(&one["description"]));
         let rule = rule_of(&kind, inner, default, is_required);
         // A default that is a text may become an empty one.
         let keeps_empty = default.is_some_and(Value::is_string);
@@ -452,7 +455,7 @@ mod tests {
         ] {
             assert_eq!(field(kind.clone()).value_of(typed), expected, "{kind:?} {typed:?}");
         }
-        let was_text = Field { kind: FieldKind::Text, initial: Some(json!("a")), ..field(FieldKind::Text) };
+        let was_text = Field { kind: FieldKind::Text, keeps_empty: true, ..field(FieldKind::Text) };
         assert_eq!(was_text.value_of(""), Ok(Some(json!(""))), "an argument may become empty");
     }
 }

@@ -463,7 +463,7 @@ pub const BINDINGS: &[Binding] = {
             &["ctrl-p"],
             A::LastInput,
             "earlier input",
-            "Use the last input of this assistant, then earlier ones, then your own again",
+            "Use an earlier input of the assistant, newest first",
         ),
         bind(
             "composer.start_over",

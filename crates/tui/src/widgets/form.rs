@@ -87,7 +87,7 @@ impl FieldDraft {
                 if !problems.is_empty() {
                     return Err(problems);
                 }
-                // An object that nobody filled in is left out, although its fields may have defaults.
+                // An object that was not filled in is left out, although its fields may have defaults.
                 let is_meant = field.is_required || !inner.is_initial(&value);
                 Ok(is_meant.then_some(value))
             }

@@ -237,6 +237,12 @@ pub fn flow(first: Line, indent: usize, options: Vec<Line>, width: usize) -> Vec
             line.left.extend(option.left);
         }
     }
+    // The blanks behind the last option of a full line would be drawn as a cut text.
+    for line in &mut lines {
+        while line.width() > width && line.left.last().is_some_and(|piece| piece.text.trim().is_empty()) {
+            line.left.pop();
+        }
+    }
     lines
 }
 

@@ -182,7 +182,9 @@ impl Composer {
             option(&mut line, !self.input.as_json, "form");
             option(&mut line, self.input.as_json, "JSON");
             let graph = self.assistant.listed().map(|one| one.graph.as_str()).unwrap_or_default();
-            let from = format!("from the schema of {}", text::clean(graph));
+            let is_of_state = self.facts().is_some_and(|facts| facts.is_of_state);
+            let of = if is_of_state { "state" } else { "schema" };
+            let from = format!("from the {of} of {}", text::clean(graph));
             if line.width() + text::width(&from) + 2 <= width {
                 line.push(Tone::Dim, &format!("  {from}"));
             }

@@ -210,7 +210,7 @@ impl Composer {
     fn use_facts(&mut self) {
         let Some(facts) = self.facts().cloned() else { return };
         let was_json = self.input.as_json;
-        // Whoever looks for an assistant or sets an option stays there.
+        // The focus stays while an assistant is searched or an option is set.
         let is_in_input = matches!(self.focus, Stop::Json | Stop::Field(Section::Input, ..));
         self.input.set_schema(facts.input_schema.as_ref());
         self.options.set_context_schema(facts.context_schema.as_ref());

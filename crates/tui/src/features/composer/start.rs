@@ -6,7 +6,7 @@ use crate::session::msg::{Effect, StreamTarget};
 use crate::session::run::Where;
 use crate::session::{Cx, Request, Requests, Route};
 use runtail_api::{RunStart, StartFailure, StartGuard, ThreadIntent};
-use runtail_core::model::{Conflict, RunCreate, RunOption};
+use runtail_core::model::{Conflict, RunCreate, RunOption, ThreadStatus};
 use runtail_core::text;
 use runtail_stream::Target;
 use std::sync::Arc;
@@ -150,7 +150,10 @@ impl Composer {
         let when = delay.map(|seconds| format!(" in {seconds}s")).unwrap_or_default();
         let place = match (self.place, self.target_thread()) {
             (_, Some(thread)) => {
-                let status = cx.lookup.page_status(&thread).map(|status| format!(" ({})", status.word()));
+                let known = cx.lookup.page_status(&thread);
+                let known =
+                    known.filter(|status| !matches!(status, ThreadStatus::Loading | ThreadStatus::Unknown { .. }));
+                let status = known.map(|status| format!(" ({})", status.word()));
                 format!("on {}{}", self.thread_name(), status.unwrap_or_default())
             }
             (Where::Stateless, None) => "without a thread; nothing is saved".into(),

@@ -161,7 +161,7 @@ fn objects_have_a_form_of_their_own() {
         [FieldKind::Text, FieldKind::Json]
     );
     let mut draft = FormDraft::of(form.clone());
-    assert_eq!(draft.value(), (json!({}), Vec::new()), "an object that nobody filled in is left out");
+    assert_eq!(draft.value(), (json!({}), Vec::new()), "an object that was not filled in is left out");
     let inner = draft.fields[0].inner.as_mut().unwrap();
     inner.fields[0].text = TextInput::new("mail");
     inner.fields[1].text = TextInput::new("{");
