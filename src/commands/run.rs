@@ -50,9 +50,9 @@ pub struct Options {
     #[arg(long, value_name = "JSON", requires = "thread", allow_hyphen_values = true)]
     resume: Option<String>,
     #[command(flatten)]
-    flags: RunFlags,
-    #[command(flatten)]
     output: StreamOutput,
+    #[command(flatten)]
+    flags: RunFlags,
 }
 
 pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {

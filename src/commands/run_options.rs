@@ -133,6 +133,9 @@ pub(crate) async fn check_nodes(server: &AgentServer, assistant: &str, options: 
     if options.before.is_empty() && options.after.is_empty() {
         return Ok(());
     }
+    if server.info().await?.kind.ignores_breakpoints() {
+        refuse(&options.ignored_breakpoints().into_iter().collect::<Vec<_>>())?;
+    }
     let id = resolve::assistant_id(server, assistant).await?;
     let nodes = match server.assistant_graph(&id, false).await {
         Ok(graph) => graph_nodes(&graph),

@@ -5,6 +5,7 @@
 use runtail_api::{Acted, AgentServer, Http, RunStart, ServerKind, StartFailure, StartGuard, ThreadIntent};
 use runtail_core::config::Profile;
 use runtail_core::model::{Conflict, FieldKind, Form, RunOptions};
+use runtail_testkit::process::{Done, run};
 use runtail_testkit::server;
 use runtail_testkit::term::Term;
 use serde_json::{Value, json};
@@ -50,7 +51,7 @@ impl Real {
     }
 
     async fn ended(&self, thread: &str, run: &str) -> String {
-        for _ in 0..300 {
+        for _ in 0..600 {
             match self.agent.run(thread, run).await {
                 Ok(run) if run.is_active() => tokio::time::sleep(Duration::from_millis(100)).await,
                 Ok(run) => return run.status,
@@ -59,6 +60,20 @@ impl Real {
             }
         }
         panic!("run {run} does not end");
+    }
+
+    async fn running(&self, thread: &str, run: &str) {
+        for _ in 0..600 {
+            if self.agent.run(thread, run).await.unwrap().status == "running" {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        panic!("run {run} does not begin");
+    }
+
+    fn runtail(&self, args: &[&str]) -> Done {
+        run(args.iter().copied().chain(["--url", self.url.as_str()]))
     }
 
     async fn delete(&self, thread: &str) {
@@ -114,6 +129,7 @@ async fn a_run_that_ends_others_is_previewed_and_checked_again() {
             for _ in 0..2 {
                 active.push(real.start(&thread, &real.options(), "slow", json!({"seconds": 20})).await);
             }
+            real.running(&thread, &active[0]).await;
             let options = RunOptions { conflict: Some(conflict), ..real.options() };
             let body = options.body(&real.assistant("slow").await, Some(json!({"seconds": 0.1})));
             let intent = ThreadIntent::Start { thread: thread.clone(), body: Box::new(body.clone()) };
@@ -168,7 +184,11 @@ async fn options_take_effect() {
         let run = real.start(&thread, &options, "slow", json!({"seconds": 0})).await;
         real.ended(&thread, &run).await;
         let state = real.agent.thread_state(&thread).await.unwrap();
-        assert_eq!(state["next"], json!([node]), "{:?}: {state}", real.kind);
+        // Aegra goes through them, so they are refused there.
+        let expected = if real.kind.ignores_breakpoints() { json!([]) } else { json!([node]) };
+        assert_eq!(state["next"], expected, "{:?}: {state}", real.kind);
+        let done = real.runtail(&["run", "slow", "--input", "{}", "--break-before", &node, "--thread", &thread]);
+        assert_eq!(done.stderr.contains("ignores breakpoints"), real.kind.ignores_breakpoints(), "{}", done.stderr);
         real.delete(&thread).await;
     }
 }

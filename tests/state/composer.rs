@@ -26,7 +26,13 @@ fn schema() -> Value {
 
 fn facts(schema: Option<Value>) -> GraphFacts {
     let nodes = ["draft", "approve", "act"].map(str::to_string).to_vec();
-    GraphFacts { input_schema: schema, is_of_state: false, context_schema: None, nodes: Some(nodes) }
+    GraphFacts {
+        input_schema: schema,
+        is_of_state: false,
+        context_schema: None,
+        nodes: Some(nodes),
+        ignores_breakpoints: false,
+    }
 }
 
 /// Opens the composer on the first thread with the keys, and answers with these facts.

@@ -53,6 +53,13 @@ pub enum ServerKind {
     Other,
 }
 
+impl ServerKind {
+    /// Returns whether runs go through their breakpoints: Aegra 0.10 accepts them, and does not stop.
+    pub fn ignores_breakpoints(self) -> bool {
+        self == ServerKind::Aegra
+    }
+}
+
 /// A server's description of itself.
 #[derive(Debug, Clone)]
 pub struct ServerInfo {

@@ -29,6 +29,8 @@ pub struct GraphFacts {
     pub context_schema: Option<Value>,
     /// Its nodes.
     pub nodes: Option<Vec<String>>,
+    /// Whether the server ignores breakpoints.
+    pub ignores_breakpoints: bool,
 }
 
 /// An earlier input.
@@ -45,7 +47,8 @@ impl AgentServer {
     /// Returns the facts of an assistant's graph, by the assistant's id.
     pub async fn graph_facts(&self, assistant: &str) -> Result<GraphFacts, ApiError> {
         // JavaScript servers take five seconds to refuse the schemas.
-        let has_schemas = self.info().await?.kind != ServerKind::JavaScript;
+        let kind = self.info().await?.kind;
+        let has_schemas = kind != ServerKind::JavaScript;
         let schemas = async {
             match has_schemas {
                 true => offered(self.assistant_schemas(assistant).await),
@@ -63,6 +66,7 @@ impl AgentServer {
             context_schema: schema("context_schema"),
             // The form matters more than the names of the nodes.
             nodes: graph_nodes(&graph.unwrap_or_default()),
+            ignores_breakpoints: kind.ignores_breakpoints(),
         })
     }
 

@@ -196,6 +196,16 @@ impl RunOptions {
         problems
     }
 
+    /// Returns the problem of breakpoints on a server that ignores them: the run would go through the nodes.
+    pub fn ignored_breakpoints(&self) -> Option<OptionProblem> {
+        let option = match (self.before.is_empty(), self.after.is_empty()) {
+            (false, _) => RunOption::Before,
+            (true, false) => RunOption::After,
+            (true, true) => return None,
+        };
+        Some(OptionProblem { option, rule: "this server ignores breakpoints, so the run would not stop".into() })
+    }
+
     /// Returns the request of a run with these options.
     pub fn body(&self, assistant_id: &str, input: Option<Value>) -> RunCreate {
         let mut extra = Extra::new();
@@ -340,7 +350,10 @@ mod tests {
             assert_eq!(rules(&options), [expected]);
         }
         // Without the graph's nodes, names can't be checked.
-        assert_eq!(RunOptions { before: vec!["x".into()], ..usual() }.problems(None), []);
+        let unchecked = RunOptions { before: vec!["x".into()], ..usual() };
+        assert_eq!(unchecked.problems(None), []);
+        assert_eq!(unchecked.ignored_breakpoints().map(|problem| problem.option), Some(RunOption::Before));
+        assert_eq!(usual().ignored_breakpoints(), None);
     }
 
     #[test]

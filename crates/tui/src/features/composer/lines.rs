@@ -43,7 +43,9 @@ impl Composer {
         if self.input.known_form().is_some() {
             keys.push(("composer.form", if self.input.as_json { "as form" } else { "as JSON" }.into()));
         }
-        keys.push(("composer.options", if self.shows_options { "fold options" } else { "options" }.into()));
+        // In a narrow frame, the first keys are shown.
+        let options = ("composer.options", if self.shows_options { "fold options" } else { "options" }.to_string());
+        keys.insert(if self.shows_options { 1 } else { keys.len() }, options);
         if !self.inputs().is_empty() {
             keys.push(("composer.last_input", "earlier input".into()));
         }

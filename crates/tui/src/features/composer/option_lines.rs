@@ -19,7 +19,7 @@ impl Composer {
             return self.folded(out, width);
         }
         out.lines.push(Line::of(Tone::Dim, "▾ Options"));
-        let problems = self.options.checked(self.nodes()).err().unwrap_or_default();
+        let problems = self.checked_options().err().unwrap_or_default();
         let problem = |option: RunOption| {
             let found = problems.iter().find(|problem| problem.option == option);
             found.map(|problem| problem.rule.clone())

@@ -6,7 +6,7 @@ use crate::session::msg::{Effect, StreamTarget};
 use crate::session::run::Where;
 use crate::session::{Cx, Request, Requests, Route};
 use runtail_api::{RunStart, StartFailure, StartGuard, ThreadIntent};
-use runtail_core::model::{Conflict, RunCreate, RunOption, ThreadStatus};
+use runtail_core::model::{Conflict, OptionProblem, RunCreate, RunOption, RunOptions, ThreadStatus};
 use runtail_core::text;
 use runtail_stream::Target;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ impl Composer {
         let mut problems: Vec<(Stop, String)> = Vec::new();
         let assistant = self.assistant.id().map_err(|why| problems.push((Stop::Assistant, why))).ok();
         problems.extend(self.input_problems());
-        let options = self.options.checked(self.nodes());
+        let options = self.checked_options();
         let options = options.map_err(|wrong| {
             problems.extend(
                 wrong.into_iter().map(|problem| (self.stop_of(problem.option), sentence(&problem.to_string()))),
@@ -28,9 +28,21 @@ impl Composer {
         });
         match (assistant, options, self.input.value()) {
             (Some(assistant), Ok(options), Ok(input)) if problems.is_empty() => {
-                Ok(options.body(&assistant, Some(input)))
+                // Only a thread that exists can have another run.
+                let conflict = options.conflict.filter(|_| self.target_thread().is_some());
+                Ok(RunOptions { conflict, ..options }.body(&assistant, Some(input)))
             }
             _ => Err(problems),
+        }
+    }
+
+    /// Returns the options, checked against the graph and the server.
+    pub(super) fn checked_options(&self) -> Result<RunOptions, Vec<OptionProblem>> {
+        let options = self.options.checked(self.nodes())?;
+        let is_ignored = self.facts().is_some_and(|facts| facts.ignores_breakpoints);
+        match options.ignored_breakpoints().filter(|_| is_ignored) {
+            Some(problem) => Err(vec![problem]),
+            None => Ok(options),
         }
     }
 
