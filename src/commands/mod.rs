@@ -32,6 +32,7 @@ pub(crate) mod reproduce;
 pub(crate) mod rerun;
 pub(crate) mod revisions;
 pub(crate) mod run;
+pub mod run_options;
 pub(crate) mod runs;
 pub(crate) mod services;
 pub(crate) mod sim;

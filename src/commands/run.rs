@@ -1,6 +1,7 @@
 //! `run A`: starts a run and streams it.
 
 use crate::args::Globals;
+use crate::commands::run_options::{self, RunFlags};
 use crate::commands::waiting::Waiting;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -50,6 +51,8 @@ pub struct Options {
     resume: Option<String>,
     #[command(flatten)]
     output: StreamOutput,
+    #[command(flatten)]
+    flags: RunFlags,
 }
 
 pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
@@ -83,22 +86,25 @@ struct Prepared {
 
 /// Does everything that can fail before anything is created on the server.
 async fn prepare(globals: &Globals, options: &Options) -> Result<Prepared, Failure> {
-    let mut body = RunCreate { stream_subgraphs: options.subgraphs, ..RunCreate::default() };
-    match (&options.resume, &options.input) {
-        (Some(answer), _) => body.command = Some(json!({"resume": input::json("--resume", answer).await?})),
-        (None, Some(given)) => body.input = Some(input::json("--input", given).await?),
+    let (command, given) = match (&options.resume, &options.input) {
+        (Some(answer), _) => (Some(json!({"resume": input::json("--resume", answer).await?})), None),
+        (None, Some(given)) => (None, Some(input::json("--input", given).await?)),
         (None, None) => return Err(Failure::usage("--input or --resume is needed")),
-    }
-    body.stream_mode = match options.modes.as_slice() {
+    };
+    let modes = match options.modes.as_slice() {
         [] => MODES.map(String::from).to_vec(),
         asked => asked.to_vec(),
     };
+    let chosen = options.flags.read(modes, options.subgraphs).await?;
     let context = Context::load(globals)?;
     let (site, server) = resolve::agent_server(&context).await?;
     context.check_write(&site.profile)?;
-    body.assistant_id = resolve::assistant(&server, &options.assistant).await?;
+    let assistant = resolve::assistant(&server, &options.assistant).await?;
+    run_options::check_nodes(&server, &assistant, &chosen).await?;
+    let mut body = RunCreate { command, ..chosen.body(&assistant, given) };
     if let Some(thread) = &options.thread {
         check_thread(&server, thread, &mut body).await?;
+        run_options::confirm(&server, thread, &chosen, &options.flags).await?;
     }
     Ok(Prepared { context, server, body })
 }

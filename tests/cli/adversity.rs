@@ -230,7 +230,7 @@ fn a_full_disk_during_an_export_is_reported() {
     term.keys("\r");
     term.wait_for("Assistants ");
     term.compose("support");
-    term.wait_for("NEW RUN");
+    term.wait_for("New run ·");
     term.keys("hello\x13");
     term.wait_for("■ stream ended");
     term.keys("7");

@@ -24,6 +24,7 @@ mod logs;
 mod redact;
 mod reproduce;
 mod revisions;
+mod run_options;
 mod services;
 mod streams;
 mod wait;

@@ -74,12 +74,12 @@ fn run_by_assistant_name_is_shown_completely() {
     term.wait_for("can't list its assistants");
     term.keys("n");
     term.wait_for("type an assistant or graph name");
-    term.keys(&format!("{}agent\x13", BACK_TAB.repeat(3)));
+    term.keys(&format!("{}agent\x13", BACK_TAB.repeat(2)));
     // The stream has ended, although the outcome can't be requested.
     term.wait_for("■ stream ended");
     assert_views(&term);
     term.keys("M");
-    term.wait_for("The run was started with messages-tuple, updates, values, custom, with subgraphs");
+    term.wait_for("The run was started with messages-tuple, updates, values, custom, tasks, with subgraphs");
     term.keys("\x1b");
     term.wait_for("■ stream ended");
     // The server replays no events of a finished run, which is reported and not an error.

@@ -225,7 +225,7 @@ fn compose(term: &Term, assistant: &str) {
     term.keys("\r");
     term.wait_for("Assistants ");
     term.compose(assistant);
-    term.wait_for("NEW RUN");
+    term.wait_for("New run ·");
 }
 
 #[test]

@@ -158,7 +158,7 @@ fn start_recording(folder: &Path) -> (Term, PathBuf) {
     term.keys("\r");
     term.wait_for("Assistants ");
     term.compose("support");
-    term.wait_for("NEW RUN");
+    term.wait_for("New run ·");
     term.keys("hello");
     term.wait_for("hello");
     term.keys("\x13");

@@ -63,12 +63,9 @@ fn confirm(term: &Term) {
     term.keys(SEND);
 }
 
-/// Replaces the input of the composer.
+/// Replaces the input of the composer by this JSON.
 fn input(term: &Term, text: &str) {
-    term.keys("\x05\x15"); // to the end of the line, then delete to its beginning
-    term.keys(text);
-    term.wait_for("● JSON");
-    term.wait_for(text);
+    term.compose_json(text);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod answers;
 mod compare;
+mod compose;
 mod dashboard;
 mod find;
 mod forks;

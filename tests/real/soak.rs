@@ -148,9 +148,7 @@ fn dashboard_over_dozens_of_cuts_is_complete() {
     term.wait_for("   2 Assistants ");
     term.compose("firehose");
     let input = json!({"n": N, "pad": 40, "burst": 20, "pause": 0.1}).to_string();
-    term.keys("\x05\x15");
-    term.keys(&input);
-    term.wait_for("● JSON");
+    term.compose_json(&input);
     term.keys("\x13");
     let until = Instant::now() + TIMEOUT;
     while !term.screen().contains("■ stream ended ") {

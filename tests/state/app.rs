@@ -368,7 +368,7 @@ fn composer_selects_the_threads_assistant_from_a_late_list() {
     dash.keys("n");
     assert!(dash.screen().contains("loading assistants…"), "{}", dash.screen());
     dash.assistants();
-    assert!(dash.screen().contains("‹ agent ›"), "{}", dash.screen());
+    assert!(dash.screen().contains("[ agent v1 "), "{}", dash.screen());
 }
 
 /// Presses keys that open the answer card for this question, and returns the screen.
@@ -405,7 +405,7 @@ fn drafts_belong_to_one_question() {
     assert!(!open_card(&mut dash, "a", "second").contains("approved"));
     dash.keys("<Esc><Up>n");
     let screen = dash.screen();
-    assert!(screen.contains("NEW RUN") && screen.contains("hello") && !screen.contains("approved"), "{screen}");
+    assert!(screen.contains("New run ·") && screen.contains("hello") && !screen.contains("approved"), "{screen}");
 }
 
 #[test]

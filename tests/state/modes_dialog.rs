@@ -164,12 +164,12 @@ fn composer_offers_every_mode_and_remembers_the_choice() {
     dash.open_thread();
     dash.assistants();
     let all = ["messages-tuple", "updates", "values", "custom", "tasks", "checkpoints", "debug", "events", "messages"];
-    dash.keys("n<BackTab>");
+    dash.keys("n<ctrl-o>");
     // Chooses all other modes, and no subgraphs.
-    for _ in 0..4 {
+    for _ in 0..5 {
         dash.keys("<Right>");
     }
-    for _ in 0..6 {
+    for _ in 0..5 {
         dash.keys(" <Right>");
     }
     let effects = dash.keys("<ctrl-s>");
@@ -185,5 +185,5 @@ fn composer_offers_every_mode_and_remembers_the_choice() {
     let Some(runtail_tui::app::Overlay::Compose(composer)) = dash.app.overlays.last() else {
         panic!("{}", dash.screen())
     };
-    assert_eq!(composer.chosen_modes(), all);
+    assert_eq!(composer.options.chosen_modes(), all);
 }

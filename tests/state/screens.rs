@@ -182,6 +182,7 @@ fn composer_shows_json_errors_and_sends_nothing() {
     let Some(viewer) = dash.app.viewer() else { panic!("{}", dash.screen()) };
     let StreamTarget::Start { body, .. } = &viewer.target else { panic!() };
     assert_eq!(body.input.as_ref().unwrap()["messages"][0]["content"], "weather in Kraków?");
+    assert!(!body.extra.contains_key("multitask_strategy"), "a new thread has no other run");
 }
 
 #[test]

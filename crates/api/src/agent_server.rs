@@ -2,11 +2,13 @@
 
 mod cancel;
 mod checkpoints;
+mod compose;
 mod find;
 mod quirks;
 mod runs;
 
 pub use cancel::{CancelState, CancelTarget};
+pub use compose::{GraphFacts, PastInput};
 use find::put_filter;
 pub use find::{FoundThread, FoundThreads, ThreadPage};
 pub(super) use quirks::Quirks;
@@ -74,6 +76,11 @@ impl ServerKind {
     /// Returns whether an update without values ends a thread that stopped. Aegra answers such an update by reading the state.
     pub fn ends_by_update(self) -> bool {
         self != ServerKind::Aegra
+    }
+
+    /// Returns whether runs go through their breakpoints: Aegra 0.10 accepts them, and does not stop.
+    pub fn ignores_breakpoints(self) -> bool {
+        self == ServerKind::Aegra
     }
 }
 
@@ -245,18 +252,6 @@ impl AgentServer {
     pub(super) async fn merge_metadata(&self, thread: &str, metadata: &Value) -> Result<(), ApiError> {
         let url = self.url(&Method::PATCH, &["threads", thread])?;
         self.call(Method::PATCH, url, Some(&json!({"metadata": metadata})), &[200, 204]).await.map(drop)
-    }
-
-    /// Counts threads, if the server offers it.
-    pub async fn count_threads(&self, status: Option<&str>, metadata: Option<&Value>) -> Result<u64, ApiError> {
-        let mut body = json!({});
-        if let Some(status) = status {
-            body["status"] = status.into();
-        }
-        if let Some(metadata) = metadata {
-            body["metadata"] = metadata.clone();
-        }
-        self.search(&["threads", "count"], &body).await?.json()
     }
 
     /// Copies a thread with its history, if the server offers it. Sent once.

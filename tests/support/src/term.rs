@@ -166,7 +166,27 @@ impl Term {
         self.keys(&format!("{assistant}\r"));
         self.wait_for(&format!("/{assistant}"));
         self.keys("\r");
-        self.wait_for(&format!("‹ {assistant} ›"));
+        self.wait_for(&format!("[ {assistant}"));
+    }
+
+    /// Replaces the composer's input by this JSON, in a form that was turned into JSON or where there is none.
+    #[track_caller]
+    pub fn compose_json(&self, text: &str) {
+        self.wait_until("the graph's schema, or none", |term| {
+            let screen = term.screen();
+            ["from the schema of", "from the state of", "no form:", "couldn't load the graph's schema"]
+                .iter()
+                .any(|said| screen.contains(said))
+        });
+        if self.screen().contains("(x) form") {
+            self.keys("\x14");
+            self.wait_for("(x) JSON");
+        }
+        // To the end of the text, then everything before it is deleted.
+        self.keys("\x1b[1;5F");
+        self.keys(&"\x15\x7f".repeat(40));
+        self.keys(text);
+        self.wait_for("Ready.");
     }
 
     /// Resizes the terminal.

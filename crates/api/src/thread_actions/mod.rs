@@ -9,6 +9,7 @@ mod edit;
 mod fork;
 mod label;
 mod loaded;
+mod new_run;
 mod new_thread;
 mod plan;
 mod prune;
@@ -28,7 +29,7 @@ use write::StateWrite;
 pub use write::{WriteKind, Written};
 
 use super::{AgentServer, ApiError, CancelAction, CancelState, CancelTarget, PlanError};
-use runtail_core::model::{GivenAnswer, Preview, ThreadStatus};
+use runtail_core::model::{GivenAnswer, Preview, RunCreate, ThreadStatus};
 use runtail_core::text::short_id;
 use serde_json::Value;
 use std::time::Duration;
@@ -91,6 +92,8 @@ pub enum ThreadIntent {
     /// Runs the thread's own assistant from its newest checkpoint, because a run of another assistant hides its state (acting
     /// reference §1.4).
     RestoreAssistant { thread: String },
+    /// Starts a run that ends those that are active.
+    Start { thread: String, body: Box<RunCreate> },
     /// Deletes the thread.
     Delete { thread: String },
     /// Deletes the thread if none of its runs is active.
@@ -138,6 +141,7 @@ impl ThreadIntent {
             | ThreadIntent::RestoreAssistant { thread }
             | ThreadIntent::Delete { thread }
             | ThreadIntent::Prune { thread }
+            | ThreadIntent::Start { thread, .. }
             | ThreadIntent::Label { thread, .. } => thread,
         }
     }

@@ -42,6 +42,7 @@ impl AgentServer {
             ThreadIntent::Release { thread } => self.plan_release(thread).await,
             ThreadIntent::End { thread } => self.plan_end(thread).await,
             ThreadIntent::RestoreAssistant { thread } => self.plan_restore(thread).await,
+            ThreadIntent::Start { thread, body } => self.plan_new_run(thread, body).await,
         }
     }
 

@@ -31,6 +31,8 @@ pub enum StartGuard {
     None,
     /// No run is active, and this is the newest checkpoint.
     Checkpoint(Option<String>),
+    /// No other runs are active than these, which it ends.
+    Overtakes(Vec<String>),
     /// These questions are open.
     Questions(Vec<Question>),
 }
@@ -86,6 +88,8 @@ impl AgentServer {
         let mut body = start.body.clone();
         if start.guard == StartGuard::None {
             body = self.begin_at_head(&start.thread, body).await;
+        } else if let StartGuard::Overtakes(shown) = &start.guard {
+            self.check_overtaken(&start.thread, shown).await?;
         } else {
             let loaded = match self.load_thread(&start.thread).await {
                 Ok(loaded) => loaded,
@@ -207,7 +211,8 @@ pub(super) fn refusal(guard: &StartGuard, loaded: &LoadedThread) -> Option<(Star
     }
     let active = || loaded.runs.iter().flatten().any(RunFacts::is_active);
     match guard {
-        StartGuard::None => None,
+        // Checked against all active runs, of which the records hold the newest.
+        StartGuard::None | StartGuard::Overtakes(_) => None,
         StartGuard::Checkpoint(_) if active() => {
             Some((StartFailure::Changed, "a run is active on the thread by now: nothing was sent".into()))
         }

@@ -11,6 +11,7 @@ mod curl;
 mod deployment;
 mod failure;
 mod first_error;
+mod form;
 mod inbox;
 mod intent;
 mod log;
@@ -23,6 +24,8 @@ mod reserved;
 mod revision;
 mod role;
 mod run;
+mod run_options;
+mod schema;
 mod service;
 mod spec;
 mod step_limit;
@@ -34,8 +37,8 @@ mod thread_search;
 mod thread_status;
 
 pub use answer::{
-    AnswerPart, AnswerRule, Decision, Field as FormField, FieldKind, Form, GivenAnswer, Problem, Reply, Resume,
-    RulePart, RulePlace, Ruled, RuledAction, is_id_map, resume,
+    AnswerPart, AnswerRule, Decision, GivenAnswer, Problem, Reply, Resume, RulePart, RulePlace, Ruled, RuledAction,
+    is_id_map, resume,
 };
 pub use assistant::Assistant;
 pub use auth::{AuthAnswer, AuthAuthenticateRequest, AuthStatus};
@@ -52,6 +55,7 @@ pub use failure::{
     Times,
 };
 pub use first_error::{FirstError, LogText, first_error};
+pub use form::{Field as FormField, FieldKind, Form};
 pub use inbox::{
     FailedRevision, InboxCause, InboxItem, InboxRow, InboxThread, compare_inbox, shell_option, shell_word, sort_inbox,
 };
@@ -63,7 +67,9 @@ pub use question::{Action, DecisionKind, Dialect, summary_of};
 pub use rerun::Rerun;
 pub use revision::{Phase, Revision};
 pub use role::{RevisionRole, Roles};
-pub use run::{Run, RunCreate};
+pub use run::{Run, RunCreate, USUAL_MODES};
+pub use run_options::{Conflict, Durability, OptionProblem, RunOption, RunOptions, graph_nodes};
+pub use schema::{Violation, violations};
 pub use service::{Service, ServiceChange};
 pub use spec::{DeploymentSpec, Fetched, Installation};
 pub use step_limit::StepLimit;

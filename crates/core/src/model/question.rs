@@ -1,6 +1,6 @@
 //! Questions of a graph, in all dialects (acting reference §3).
 
-use super::answer::Form;
+use super::form::Form;
 use super::thread_facts::Question;
 use crate::exact_json;
 use serde_json::{Map, Value};

@@ -52,8 +52,7 @@ impl Rerun {
     /// Why there is nothing to repeat: the record has no input, or the run did not have one.
     pub fn of(run: &RunFacts, assistant_id: &str) -> Result<Rerun, String> {
         let kwargs = kwargs_of(run);
-        let beside: Value = run.input.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
-        let input = [&kwargs["input"], &beside].into_iter().find(|input| !input.is_null());
+        let input = run.own_input();
         let command = Some(&kwargs["command"]).filter(|command| !command.is_null());
         if command.is_some_and(|command| !command["resume"].is_null()) {
             return Err("it answered a question, and an answer can't be given again".into());
@@ -65,7 +64,7 @@ impl Rerun {
             });
         }
         let Rerun { mut body, omitted } = Rerun::with_options_of(Some(run), assistant_id);
-        (body.input, body.command) = (input.cloned(), command.cloned());
+        (body.input, body.command) = (input, command.cloned());
         let modes = kwargs["stream_mode"].as_array().into_iter().flatten();
         let modes: Vec<String> = modes.filter_map(|mode| mode.as_str().map(str::to_string)).collect();
         if !modes.is_empty() {
@@ -75,6 +74,16 @@ impl Rerun {
             body.stream_subgraphs = subgraphs;
         }
         Ok(Rerun { body, omitted })
+    }
+}
+
+impl RunFacts {
+    /// Returns the input of its own that the run was started with. A run that answered a question or continued has none.
+    pub fn own_input(&self) -> Option<Value> {
+        let kwargs = kwargs_of(self);
+        let beside: Value = self.input.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+        let resumes = !kwargs["command"]["resume"].is_null();
+        [kwargs["input"].clone(), beside].into_iter().find(|input| !input.is_null()).filter(|_| !resumes)
     }
 }
 

@@ -41,7 +41,7 @@ impl Run {
 }
 
 /// Default stream modes of runs: enough for every view.
-const USUAL_MODES: [&str; 5] = ["messages-tuple", "updates", "values", "custom", "tasks"];
+pub const USUAL_MODES: [&str; 5] = ["messages-tuple", "updates", "values", "custom", "tasks"];
 
 impl RunCreate {
     /// A run on a thread that must not run beside another one: the server refuses it while a run is active.

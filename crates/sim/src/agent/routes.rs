@@ -21,7 +21,9 @@ impl Agent {
             Dialect::Contract => contract(),
             Dialect::Python => common(contract()).merge(stateless()).merge(python()),
             Dialect::JavaScript => common(streams()).merge(stateless()).merge(javascript()),
-            Dialect::Aegra => common(streams()).route("/health", get(health)),
+            Dialect::Aegra => common(streams())
+                .route("/health", get(health))
+                .route("/assistants/{assistant}/schemas", get(search::schemas)),
         };
         router
             .fallback(no_route)
@@ -75,7 +77,10 @@ fn stateless() -> Routes {
 }
 
 fn python() -> Routes {
-    Router::new().route("/runs/cancel", post(runs::cancel_many)).route("/threads/prune", post(threads::prune))
+    Router::new()
+        .route("/assistants/{assistant}/schemas", get(search::schemas))
+        .route("/runs/cancel", post(runs::cancel_many))
+        .route("/threads/prune", post(threads::prune))
 }
 
 fn javascript() -> Routes {

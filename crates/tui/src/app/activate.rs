@@ -223,7 +223,7 @@ impl App {
                 }
                 overlay if overlay.profile().is_none_or(&keeps_target) => self.overlays.push(overlay),
                 // Keep the draft in case the profile is used again.
-                Overlay::Compose(composer) => self.agent.draft = Some(*composer),
+                Overlay::Compose(composer) => self.composing.keep(*composer),
                 Overlay::Edit(editor) if editor.is_changed() => {
                     closed.push("the edited document (kept as a draft)".into());
                     self.changes.keep(*editor);

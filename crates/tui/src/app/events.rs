@@ -231,11 +231,20 @@ impl App {
                 let Some(server) = self.agent.server.as_mut().filter(|s| s.server == from) else { return Vec::new() };
                 server.assistants.take(result, at);
                 let known = server.assistants.value.clone().unwrap_or_default();
-                if let Some(Overlay::Compose(composer)) = self.overlays.last_mut()
-                    && composer.server == from
-                    && composer.assistants.is_empty()
-                {
-                    composer.offer(&known);
+                match self.composer_on(&from) {
+                    Some(composer) if composer.assistant.all.is_empty() => composer.offer(&known),
+                    _ => Requests::none(),
+                }
+            }
+            EffectResult::GraphFacts(server, assistant, facts) => {
+                if let Some(composer) = self.composer_on(&server) {
+                    composer.on_facts(&assistant, facts.map(|facts| *facts));
+                }
+                Requests::none()
+            }
+            EffectResult::Inputs(server, assistant, inputs) => {
+                if let Some(composer) = self.composer_on(&server) {
+                    composer.on_inputs(&assistant, inputs);
                 }
                 Requests::none()
             }

@@ -33,6 +33,7 @@ pub use update::update;
 
 use crate::features::agent::Agent;
 use crate::features::changes::Changes;
+use crate::features::composer::Composing;
 use crate::features::deployments::Deployments;
 use crate::features::deployments::list::DeploymentList;
 use crate::features::deployments::revisions::History;
@@ -65,6 +66,8 @@ pub struct App {
     pub deployments: Deployments,
     /// The agent servers.
     pub agent: Agent,
+    /// The draft of a run.
+    pub composing: Composing,
     /// The open streams.
     pub stream: StreamState,
     /// The open logs, which cover the stream and the agent server.
@@ -114,6 +117,7 @@ impl App {
             session,
             deployments: Deployments::new(list),
             agent: Agent::default(),
+            composing: Composing::default(),
             stream: StreamState::default(),
             logs: None,
             thread: Threads::default(),

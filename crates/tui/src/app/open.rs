@@ -5,6 +5,7 @@ use crate::features::changes::bulk::Bulk;
 use crate::features::changes::confirm::{Confirm, Proposal};
 use crate::features::changes::journal::{Entry, JournalView};
 use crate::features::compare::ComparePage;
+use crate::features::composer::Composer;
 use crate::features::diagnostics::doctor::Doctor;
 use crate::features::diagnostics::explain::{Comparison, Explained};
 use crate::features::help::Keys;
@@ -28,7 +29,6 @@ use crate::session::{Lookup, Paged, Requests, Route};
 use runtail_api::{BulkAction, LogKind};
 use runtail_core::model::Collection;
 use runtail_core::text::clean;
-use runtail_stream::Target;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -73,9 +73,13 @@ impl App {
             }
             Route::Server(server) => return self.open_server(server),
             Route::Stream(target) => self.open_stream(target),
-            Route::Run(server, target, modes) => {
-                self.agent.modes = Some(modes);
-                return self.open_run(server, *target);
+            Route::Run(server, target) => {
+                if self.is_read_only(&server.profile) {
+                    let text = self.session.read_only_text(&server.profile);
+                    self.notify(true, text);
+                } else {
+                    self.show_stream(server, *target);
+                }
             }
             Route::Answer(from, approve) => return self.open_answer(from, approve),
             Route::Profiles => {
@@ -228,28 +232,30 @@ impl App {
         self.show_stream(server, StreamTarget::Recording { file });
     }
 
-    /// Starts a composed run. A run on a thread is started in the background, and the thread's page shows it.
-    fn open_run(&mut self, server: ServerRef, target: StreamTarget) -> Vec<Effect> {
-        match target {
-            StreamTarget::Start { on: Target::Thread(id), body } => {
-                self.start_in_background(ThreadRef { server, id }, (*body).clone())
-            }
-            target => {
-                self.open_stream(target);
-                Vec::new()
-            }
-        }
-    }
-
     /// Opens the composer on the open server.
     fn compose(&mut self, from: Origin) -> Vec<Effect> {
-        match self.agent.composer(&self.session, from) {
-            Ok((composer, requests)) => {
-                self.push(composer);
-                self.apply(requests)
-            }
-            Err(why) => self.apply(why),
+        let Some(server) = &self.agent.server else { return Vec::new() };
+        if self.is_read_only(&server.server.profile) {
+            let text = self.session.read_only_text(&server.server.profile);
+            self.notify(true, text);
+            return Vec::new();
         }
+        let known = server.assistants.value.as_deref().unwrap_or_default();
+        let (composer, mut requests) = self.composing.open(&self.session, server.server.clone(), known, from);
+        // If loading the assistants failed before, try again.
+        if server.assistants.error.is_some() && known.is_empty() {
+            requests.push(Effect::FetchAssistants(server.server.clone()));
+        }
+        self.push(composer);
+        self.apply(requests)
+    }
+
+    /// Returns the open composer of a server.
+    pub(super) fn composer_on(&mut self, server: &ServerRef) -> Option<&mut Composer> {
+        self.overlays.iter_mut().find_map(|overlay| match overlay {
+            Overlay::Compose(composer) if composer.server == *server => Some(&mut **composer),
+            _ => None,
+        })
     }
 
     /// Opens the composer on a given server, because a tab's server may differ from the one whose lists are open.

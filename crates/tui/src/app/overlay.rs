@@ -50,7 +50,7 @@ overlays! {
     Keys(Paged<help::Keys>);
     Messages(Paged<help::Messages>);
     Inspect(inspector::Document);
-    Compose(agent::composer::Composer);
+    Compose(composer::Composer);
     Edit(changes::editor::Editor);
     Confirm(changes::confirm::Confirm);
     Bulk(changes::bulk::Bulk);

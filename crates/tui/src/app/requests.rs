@@ -176,7 +176,7 @@ impl App {
     /// Keeps the draft of an overlay that closes.
     fn keep_draft(&mut self, overlay: Overlay) {
         match overlay {
-            Overlay::Compose(composer) => self.agent.draft = Some(*composer),
+            Overlay::Compose(composer) => self.composing.keep(*composer),
             Overlay::Edit(editor) => self.changes.keep(*editor),
             Overlay::Answer(card) => self.thread.keep(&card),
             Overlay::Inbox(page) => self.inbox.closed_page = Some(*page),

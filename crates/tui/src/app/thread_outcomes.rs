@@ -8,8 +8,8 @@ use crate::features::thread::actions::answer_by_status;
 use crate::session::msg::{Effect, StreamTarget, ThreadRef};
 use crate::session::subject::Subject;
 use runtail_api::{
-    Acted, ApiError, CancelAction, CancelState, CancelTarget, Kind, LoadedThread, RunStart, StartError, StartFailure,
-    StartGuard, Started, ThreadIntent, WriteKind, Written,
+    Acted, ApiError, CancelAction, CancelState, CancelTarget, Kind, LoadedThread, StartError, StartFailure, Started,
+    ThreadIntent, WriteKind, Written,
 };
 use runtail_core::model::{RunCreate, ThreadStatus};
 use runtail_core::text::{clean, short_id};
@@ -183,12 +183,36 @@ impl App {
             }
             _ => format!("Run started. Following {name}.{found}"),
         };
+        if let Some(at) = self.composer_at(number, &thread) {
+            self.close_composer(at);
+        }
         self.close_confirm(number);
         self.show_thread_page(&thread);
         self.stream.pages_of(&thread).for_each(|viewer| viewer.own_runs.push(started.run_id.clone()));
         self.refresh_thread(&thread);
         self.notify(false, message);
         Vec::new()
+    }
+
+    /// Returns the composer whose run was started with this number: by itself, or after its preview.
+    fn composer_at(&mut self, number: u64, thread: &ThreadRef) -> Option<usize> {
+        let is_previewed = self
+            .confirm_of(number)
+            .is_some_and(|confirm| matches!(confirm.proposal, Proposal::Thread(_, ThreadIntent::Start { .. })));
+        self.overlays.iter().position(|overlay| match overlay {
+            Overlay::Compose(composer) => {
+                composer.number == number || (is_previewed && composer.target_thread().as_ref() == Some(thread))
+            }
+            _ => false,
+        })
+    }
+
+    /// Closes a composer whose run was started. Its input is kept for another one.
+    fn close_composer(&mut self, at: usize) {
+        if let Overlay::Compose(mut composer) = self.overlays.remove(at) {
+            composer.started();
+            self.composing.keep(*composer);
+        }
     }
 
     /// Closes the editor of a thread's state, because its edit was applied.
@@ -269,9 +293,23 @@ impl App {
             if failed.failure == StartFailure::NotOffered
                 && let Some(body) = card.request()
             {
-                return self.answer_by_stream(number, thread, body);
+                self.overlays.retain(|overlay| !matches!(overlay, Overlay::Answer(card) if card.number == number));
+                return self.start_by_stream(thread, body);
             }
             card.refused(failed);
+            return Vec::new();
+        }
+        if let Some(at) = self.composer_at(number, &thread)
+            && let Overlay::Compose(composer) = &mut self.overlays[at]
+            && composer.number == number
+        {
+            if failed.failure == StartFailure::NotOffered
+                && let Ok(body) = composer.request()
+            {
+                self.close_composer(at);
+                return self.start_by_stream(thread, body);
+            }
+            composer.refused(failed);
             return Vec::new();
         }
         let sentence = match failed.failure {
@@ -297,10 +335,8 @@ impl App {
         Vec::new()
     }
 
-    /// Sends an answer by starting a run with its stream: a server that has only the contract's calls can't start one in the
-    /// background.
-    fn answer_by_stream(&mut self, number: u64, thread: ThreadRef, body: RunCreate) -> Vec<Effect> {
-        self.overlays.retain(|overlay| !matches!(overlay, Overlay::Answer(card) if card.number == number));
+    /// Starts a run with its stream: a server that has only the contract's calls can't start one in the background.
+    fn start_by_stream(&mut self, thread: ThreadRef, body: RunCreate) -> Vec<Effect> {
         let on = runtail_stream::Target::Thread(thread.id.clone());
         let target = StreamTarget::Start { on, body: std::sync::Arc::new(body) };
         let viewer = self.stream.new_viewer(&self.session, thread.server.clone(), target);
@@ -309,19 +345,6 @@ impl App {
             None => self.stream.tabs.add(viewer),
         }
         Vec::new()
-    }
-
-    /// Starts a run on a thread in the background, and shows the thread's page.
-    pub(crate) fn start_in_background(&mut self, thread: ThreadRef, body: RunCreate) -> Vec<Effect> {
-        if self.is_read_only(&thread.server.profile) {
-            let text = self.session.read_only_text(&thread.server.profile);
-            self.notify(true, text);
-            return Vec::new();
-        }
-        let number = self.session.next_change.take();
-        self.show_thread_page(&thread);
-        let start = RunStart { thread: thread.id.clone(), body, guard: StartGuard::None };
-        vec![Effect::StartRun(number, thread, Box::new(start))]
     }
 
     /// Applies a loaded thread to the answer card that waits for it.

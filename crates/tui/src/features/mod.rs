@@ -4,6 +4,7 @@
 pub mod agent;
 pub mod changes;
 pub mod compare;
+pub mod composer;
 pub mod deployments;
 pub mod diagnostics;
 pub mod help;

@@ -190,6 +190,8 @@ pub enum Action {
     /// Find the step at which a value became wrong.
     Bisect,
     Start,
+    /// Use an earlier input.
+    LastInput,
     NextField,
     PrevField,
     Command,

@@ -119,7 +119,6 @@ impl Keymap {
             Context::Why => &["why.do", "app.refresh", "app.back"],
             Context::Bisect => &["bisect.go", "bisect.retry", "app.back"],
             Context::Inspector => &["json.toggle", "json.search", "json.unfold_all", "app.copy", "app.back"],
-            Context::Composer => &["composer.start", "composer.next", "composer.back"],
             Context::Editor => &["editor.preview", "editor.outside", "editor.start_over", "editor.back"],
             Context::Journal => &["journal.open", "journal.curl", "app.refresh", "app.back"],
             Context::Entry => &["entry.curl", "app.back"],
@@ -139,7 +138,7 @@ impl Keymap {
             Context::Save => &["save.write", "move.page_down", "app.back"],
             Context::FirstRun => &["first_run.choose", "first_run.anyway", "first_run.save", "app.quit"],
             // Depends on the state of the dialog (`Component::hints`).
-            Context::Confirm | Context::Answer | Context::Command | Context::Global => &[],
+            Context::Confirm | Context::Answer | Context::Composer | Context::Command | Context::Global => &[],
         };
         let help: &[&str] = match context {
             Context::Composer | Context::Editor | Context::Confirm | Context::Answer | Context::Command => &[],
@@ -223,8 +222,7 @@ mod tests {
     fn every_footer_hint_exists() {
         let map = Keymap::default();
         use Context::*;
-        for context in [Deployments, Revisions, Server, Logs, Card, Inspector, Composer, Profiles, Browse, SignIn, Page]
-        {
+        for context in [Deployments, Revisions, Server, Logs, Card, Inspector, Profiles, Browse, SignIn, Page] {
             assert!(map.hints(context, false).len() >= 3, "{context:?}");
         }
     }

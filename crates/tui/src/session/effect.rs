@@ -3,8 +3,8 @@
 use super::refs::{Applied, Described, InboxTarget, RevisionRef, RowDetail, ServerRef, ThreadRef};
 use super::subscription::Epoch;
 use runtail_api::{
-    Acted, ApiError, CancelTarget, Choice, Listing, LoadedThread, PlanError, RunStart, SentRequest, ServerInfo,
-    StartError, ThreadIntent,
+    Acted, ApiError, CancelTarget, Choice, GraphFacts, Listing, LoadedThread, PastInput, PlanError, RunStart,
+    SentRequest, ServerInfo, StartError, ThreadIntent,
 };
 use runtail_core::config::{Config, ConfigError, Draft, Profile};
 use runtail_core::model::{
@@ -23,6 +23,10 @@ pub enum EffectResult {
     /// The software of an agent server.
     Info(ServerRef, Result<ServerInfo, ApiError>),
     Assistants(ServerRef, Result<Vec<Assistant>, ApiError>),
+    /// The facts of an assistant's graph, by the assistant's id.
+    GraphFacts(ServerRef, String, Result<Box<GraphFacts>, ApiError>),
+    /// The earlier inputs of an assistant, by its id.
+    Inputs(ServerRef, String, Result<Vec<PastInput>, ApiError>),
     /// A record as the server wrote it, secrets masked.
     Described(Described, Result<Arc<str>, ApiError>),
     /// The result of a search for an id in one source, by the number of the search.
@@ -71,6 +75,7 @@ impl EffectResult {
     pub fn profile(&self) -> Option<&str> {
         match self {
             EffectResult::Info(server, _) | EffectResult::Assistants(server, _) => Some(&server.profile),
+            EffectResult::GraphFacts(server, ..) | EffectResult::Inputs(server, ..) => Some(&server.profile),
             EffectResult::Found(_, source, _) => Some(source.profile()),
             EffectResult::Described(what, _) => Some(what.profile()),
             EffectResult::Card(of, _) => Some(&of.profile),
@@ -99,6 +104,10 @@ pub enum Effect {
     FetchInfo(ServerRef),
     /// Fetch the assistants of an agent server.
     FetchAssistants(ServerRef),
+    /// Fetch the facts of an assistant's graph, by the assistant's id.
+    FetchGraphFacts(ServerRef, String),
+    /// Fetch the earlier inputs of an assistant from the records of its threads, and of this one.
+    FetchInputs(ServerRef, String, Option<String>),
     /// Fetch the current version of a record.
     Describe(Described),
     /// Look up an id in a source, for the search with this number.

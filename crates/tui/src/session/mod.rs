@@ -1,6 +1,7 @@
 //! What all features share: the session's state, the [`Component`] trait with the state it may read ([`Cx`]) and its
 //! [`Request`]s, and the messages, effects and subscriptions that features exchange with the runtime.
 
+pub mod card;
 pub mod catalog;
 pub mod checkpoints;
 pub mod compare;

@@ -184,8 +184,8 @@ pub enum Route {
     Server(ServerRef),
     /// A stream of the open server.
     Stream(StreamTarget),
-    /// A composed run, with its server and the chosen modes.
-    Run(ServerRef, Box<StreamTarget>, Vec<(&'static str, bool)>),
+    /// A composed run with its stream, on this server.
+    Run(ServerRef, Box<StreamTarget>),
     /// The card for answering a thread; `true` preselects approval where it is offered.
     Answer(AnswerFrom, bool),
     /// The profiles page.

@@ -5,6 +5,8 @@ pub mod canvas;
 pub(crate) mod diff_lines;
 pub mod diff_view;
 pub mod filter;
+pub mod form;
+pub mod form_lines;
 pub mod jobs;
 pub mod json_tree;
 pub mod line;

@@ -1,18 +1,16 @@
 //! Answers to questions: what is answered is checked here and becomes what is sent. A server keeps the first value that it
 //! receives for a question, even one that the graph can't use (acting reference §1.1), so nothing that doesn't fit leaves.
 
-mod form;
 mod given;
 mod rules;
-mod schema;
 #[cfg(test)]
 mod tests;
 
-pub use form::{Field, FieldKind, Form};
 pub use given::GivenAnswer;
 pub use rules::{AnswerRule, RulePart, RulePlace, Ruled, RuledAction};
 
 use super::question::{Action, DecisionKind, Dialect};
+use super::schema;
 use super::thread_facts::Question;
 use serde_json::{Map, Value, json};
 use std::fmt;

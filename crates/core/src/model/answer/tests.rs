@@ -1,5 +1,6 @@
 use super::*;
 use crate::model::StateFacts;
+use crate::model::form::Form;
 use proptest::prelude::*;
 
 fn questions(name: &str) -> Vec<Question> {

@@ -9,7 +9,8 @@ impl Graph {
     /// The names of its channels. Servers ignore other keys of inputs and updates without a word.
     pub fn channels(self) -> &'static [&'static str] {
         match self {
-            Graph::Agent | Graph::Support | Graph::Hitl => &["messages"],
+            Graph::Agent | Graph::Hitl => &["messages"],
+            Graph::Support => &["messages", "customer", "priority", "budget", "tags", "origin"],
             Graph::Research | Graph::Critic | Graph::Sources => &["messages", "notes", "topic", "queries", "report"],
             Graph::Approval => &["log", "amount", "to", "draft", "decision"],
             Graph::Broken => &["log", "message", "error"],

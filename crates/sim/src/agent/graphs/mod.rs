@@ -2,6 +2,7 @@
 
 mod channels;
 mod drawing;
+mod schemas;
 
 use super::exec::{Node, Stop};
 use super::message;

@@ -1,7 +1,5 @@
-//! An agent server: its threads, runs and assistants, and the composer of a run.
+//! An agent server: its threads, runs and assistants.
 
-mod compose_view;
-pub mod composer;
 mod search_view;
 pub mod state;
 pub mod threads;
@@ -11,7 +9,6 @@ mod view;
 use crate::session::compare::SideRef;
 use crate::session::loaded::Loaded;
 use crate::session::msg::ServerRef;
-use composer::Composer;
 use runtail_api::ServerInfo;
 use state::Server;
 use std::collections::BTreeMap;
@@ -26,8 +23,4 @@ pub struct Agent {
     pub server: Option<Server>,
     /// Runs marked for a comparison, and marked threads of servers that are no longer open; at most two.
     pub marked: Vec<SideRef>,
-    /// The draft of a composer that was closed.
-    pub draft: Option<Composer>,
-    /// The stream modes last chosen in the composer, with `subgraphs`.
-    pub modes: Option<Vec<(&'static str, bool)>>,
 }

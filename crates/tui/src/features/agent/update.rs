@@ -1,17 +1,15 @@
-//! The actions and polls of an agent server's lists, and the actions of the composer.
+//! The actions and polls of an agent server's lists.
 
-use super::composer::Composer;
 use super::state::{MAX_RUNS, Server, Tab};
 use super::threads::PAGE;
-use super::{Agent, compose_view, view};
+use super::{Agent, view};
 use crate::input::action::{Action, Context};
-use crate::input::key::Key;
 use crate::session::compare::SideRef;
 use crate::session::msg::{
     Described, Effect, ServerRef, StreamTarget, Subscription, SubscriptionId, SubscriptionKind, ThreadRef, WantedStatus,
 };
 use crate::session::run::{Origin, Warning, Where, act_on_thread};
-use crate::session::{Component, Cx, Request, Requests, Route, Session};
+use crate::session::{Component, Cx, Requests, Route};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use runtail_api::{BulkAction, MAX_BULK, ThreadIntent, ThreadLabel};
@@ -49,39 +47,6 @@ impl Agent {
         });
         self.server = Some(opened);
         Requests::from(Effect::FetchInfo(server.clone())).and(Effect::FetchAssistants(server))
-    }
-
-    /// Creates a composer for the open server, and the requests for its data; otherwise a notice of why it can't.
-    ///
-    /// # Errors
-    /// No server is open, or its profile is read-only.
-    pub fn composer(&mut self, session: &Session, from: Origin) -> Result<(Composer, Requests), Requests> {
-        let Some(server) = &self.server else { return Err(Requests::none()) };
-        if session.is_read_only(&server.server.profile) {
-            return Err(Requests::error(session.read_only_text(&server.server.profile)));
-        }
-        let known: &[_] = server.assistants.value.as_deref().unwrap_or(&[]);
-        let is_chosen = from.assistant.is_some();
-        let mut composer = Composer::new(server.server.clone(), known, from);
-        if let Some(modes) = &self.modes {
-            composer.modes.clone_from(modes);
-        }
-        let fits = |draft: &mut Composer| draft.server == composer.server;
-        if let Some(draft) = self.draft.take_if(fits) {
-            let id = draft.chosen().filter(|_| !is_chosen);
-            if let Some(at) = id.and_then(|id| composer.assistants.iter().position(|(i, _)| *i == id)) {
-                composer.assistant = at;
-            }
-            composer.modes = draft.modes;
-            composer.restore(draft.input);
-        }
-        // If loading the assistants failed before, try again.
-        let retry = server.assistants.error.is_some() && known.is_empty();
-        let requests = match retry {
-            true => Effect::FetchAssistants(server.server.clone()).into(),
-            false => Requests::none(),
-        };
-        Ok((composer, requests))
     }
 
     /// Returns whether a listed row is marked.
@@ -511,62 +476,5 @@ impl Component for Agent {
             view::server(self, server, cx, canvas);
         }
         None
-    }
-}
-
-impl Composer {
-    /// Starts the composed run, or reports why it can't be started.
-    fn start(&self, cx: &Cx<'_>) -> Requests {
-        if !cx.is_seen {
-            return Requests::none();
-        }
-        match self.target() {
-            Ok(target) => {
-                let run = Route::Run(self.server.clone(), Box::new(target), self.modes.clone());
-                Requests::from(Request::Close).and(run)
-            }
-            Err(why) => Requests::error(why),
-        }
-    }
-}
-
-impl Component for Composer {
-    fn context(&self) -> Context {
-        Context::Composer
-    }
-
-    fn action(&mut self, _cx: &Cx<'_>, _action: Action) -> Requests {
-        Requests::none()
-    }
-
-    /// Handles a key. Only the composer's own keys, and keys that a text field doesn't accept, are not typed.
-    fn key(&mut self, cx: &Cx<'_>, key: Key) -> Option<Requests> {
-        Some(match cx.session.keymap.action(Context::Composer, key) {
-            Some(Action::Start) => self.start(cx),
-            Some(Action::Back) => Request::Close.into(),
-            Some(action @ (Action::NextField | Action::PrevField)) => {
-                self.next_field(if action == Action::NextField { 1 } else { -1 });
-                Requests::none()
-            }
-            action => match action.and_then(Requests::while_typing) {
-                Some(requests) => requests,
-                None => {
-                    Composer::key(self, key);
-                    Requests::none()
-                }
-            },
-        })
-    }
-
-    fn paste(&mut self, _cx: &Cx<'_>, text: &str) {
-        Composer::paste(self, text);
-    }
-
-    fn profile(&self) -> Option<&str> {
-        Some(&self.server.profile)
-    }
-
-    fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
-        compose_view::compose(self, cx, canvas)
     }
 }

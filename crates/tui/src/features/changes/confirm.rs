@@ -97,6 +97,7 @@ impl Confirm {
             Proposal::Thread(_, ThreadIntent::Retry { .. }) => "Retry",
             Proposal::Thread(_, ThreadIntent::Prune { .. }) => "Prune",
             Proposal::Thread(_, ThreadIntent::Label { .. }) => "Label",
+            Proposal::Thread(_, ThreadIntent::Start { .. }) => "Start",
         };
         verb.to_string()
     }

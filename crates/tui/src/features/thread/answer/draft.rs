@@ -1,8 +1,9 @@
 //! The draft of an answer to one question, and its conversion to a reply.
 
+use crate::widgets::form::{FieldDraft, entries};
 use crate::widgets::text_input::TextInput;
 use runtail_core::exact_json::{self, Unreadable};
-use runtail_core::model::{Action, AnswerPart, Decision, DecisionKind, FieldKind, Form, FormField, Question, Reply};
+use runtail_core::model::{Action, AnswerPart, Decision, DecisionKind, FieldKind, Form, Question, Reply};
 use serde_json::{Map, Value, json};
 
 /// The draft of an answer to one question.
@@ -43,16 +44,6 @@ pub struct ActionDraft {
     pub reason: TextInput,
     /// The text of a response.
     pub response: TextInput,
-}
-
-/// The input of a field.
-#[derive(Debug, Clone, Default)]
-pub struct FieldDraft {
-    pub text: TextInput,
-    /// The index of the chosen option, or 0 for yes and 1 for no.
-    pub choice: Option<usize>,
-    /// Whether the field has lost the focus once; problems are shown from then on.
-    pub was_left: bool,
 }
 
 /// A free-form answer.
@@ -208,7 +199,7 @@ impl QuestionDraft {
                 if broken.is_empty() { Ok(Some(Reply::Decisions(decisions))) } else { Err(broken) }
             }
             Draft::Fields(form, fields) => {
-                let (entries, broken) = entries(form, fields, |name| AnswerPart::Field(name.to_string()));
+                let (entries, broken) = checked(form, fields, |name| AnswerPart::Field(name.to_string()));
                 if broken.is_empty() {
                     return Ok(Some(Reply::Value(form.value(entries))));
                 }
@@ -235,7 +226,7 @@ impl QuestionDraft {
                 json!({"decisions": each.collect::<Vec<_>>()})
             }
             Draft::Actions(_) => json!([{"type": "", "args": null}]),
-            Draft::Fields(form, fields) => form.value(entries(form, fields, |_| AnswerPart::Answer).0),
+            Draft::Fields(form, fields) => form.value(entries(form, fields).0),
             Draft::Plain(_) => Value::Null,
         });
         serde_json::to_string_pretty(&value).unwrap_or_default()
@@ -279,7 +270,7 @@ impl ActionDraft {
             }
             Some(DecisionKind::Edit) => {
                 let (entries, broken) =
-                    entries(&self.form, &self.fields, |name| AnswerPart::Argument(at, name.to_string()));
+                    checked(&self.form, &self.fields, |name| AnswerPart::Argument(at, name.to_string()));
                 if !broken.is_empty() {
                     return Err(broken);
                 }
@@ -288,34 +279,6 @@ impl ActionDraft {
                 Some(Decision::Edit(args.as_object().cloned().unwrap_or_default()))
             }
         })
-    }
-}
-
-impl FieldDraft {
-    fn of(field: &FormField) -> FieldDraft {
-        let mut draft = FieldDraft { text: TextInput::new(""), ..FieldDraft::default() };
-        if let Some(value) = &field.initial {
-            match &field.kind {
-                FieldKind::Boolean => draft.choice = value.as_bool().map(|yes| usize::from(!yes)),
-                FieldKind::Choice(values) => draft.choice = values.iter().position(|one| one == value),
-                _ => draft.text = TextInput::new(&field.text_of(value)),
-            }
-        }
-        draft
-    }
-
-    /// Returns the value, or `None` if the field is omitted.
-    pub fn value(&self, field: &FormField) -> Result<Option<Value>, String> {
-        match &field.kind {
-            FieldKind::Boolean => Ok(self.choice.map(|choice| Value::Bool(choice == 0))),
-            FieldKind::Choice(values) => Ok(self.choice.and_then(|choice| values.get(choice).cloned())),
-            _ => field.value_of(&self.text.text()),
-        }
-    }
-
-    /// Returns whether the value differs from the initial one.
-    pub fn is_changed(&self, field: &FormField) -> bool {
-        self.value(field) != Ok(field.initial.clone())
     }
 }
 
@@ -347,14 +310,8 @@ fn read_json(text: &str) -> Result<Option<Reply>, Broken> {
 }
 
 /// Returns the values of a form's fields, and their problems.
-fn entries(form: &Form, fields: &[FieldDraft], spot: impl Fn(&str) -> AnswerPart) -> (Vec<Option<Value>>, Broken) {
-    let mut broken = Vec::new();
-    let values = form.fields.iter().zip(fields).map(|(field, draft)| {
-        draft.value(field).unwrap_or_else(|rule| {
-            broken.push((if field.name.is_empty() { AnswerPart::Answer } else { spot(&field.name) }, rule));
-            None
-        })
-    });
-    let values = values.collect();
-    (values, broken)
+fn checked(form: &Form, fields: &[FieldDraft], spot: impl Fn(&str) -> AnswerPart) -> (Vec<Option<Value>>, Broken) {
+    let (values, problems) = entries(form, fields);
+    let part = |(path, rule): (String, String)| (if path.is_empty() { AnswerPart::Answer } else { spot(&path) }, rule);
+    (values, problems.into_iter().map(part).collect())
 }

@@ -1,11 +1,11 @@
 //! The lines of one question: its actions with their decisions, its fields, or a text box.
 
-use super::draft::{ActionDraft, Draft, FieldDraft, PlainDraft, PlainKind, QuestionDraft};
+use super::draft::{ActionDraft, Draft, PlainDraft, PlainKind, QuestionDraft};
 use super::keys::{At, Stop};
-use super::lines::CardLines;
 use super::sentence;
+use crate::widgets::form::FieldDraft;
+use crate::widgets::form_lines::{FieldLook, FormLines, Part, flow, mark, option, padded, problem_lines, text_box};
 use crate::widgets::line::{Line, Tone, wrap};
-use crate::widgets::text_area_view::{shown_line, skip_columns};
 use crate::widgets::text_input::TextInput;
 use runtail_core::model::{AnswerPart, DecisionKind, FieldKind, FormField, Problem};
 use runtail_core::text;
@@ -13,12 +13,8 @@ use serde_json::Value;
 
 /// Columns of an argument's or a field's name.
 const NAMES: usize = 16;
-/// Maximum columns of a field, and of a number field.
-const FIELD: usize = 52;
-const NUMBER: usize = 12;
-/// Maximum lines of a value, and of a text box.
+/// Maximum lines of a value.
 const VALUE_LINES: usize = 3;
-const TYPED_LINES: usize = 8;
 
 /// The context for the lines of a question.
 pub(crate) struct Question<'a> {
@@ -36,16 +32,11 @@ impl Question<'_> {
     }
 
     fn mark(&self, at: At) -> Line {
-        if self.is_focused(at) { Line::of(Tone::Accent, "▌ ") } else { Line::of(Tone::Plain, "  ") }
+        mark(self.is_focused(at))
     }
 
-    /// Adds lines, and records their position if they have the focus.
-    fn add(&self, out: &mut CardLines, at: At, lines: impl IntoIterator<Item = Line>) {
-        let from = out.lines.len();
-        out.lines.extend(lines);
-        if self.is_focused(at) {
-            out.focus = (from, out.lines.len());
-        }
+    fn add(&self, out: &mut FormLines, at: At, part: Part) {
+        out.add(self.is_focused(at), part);
     }
 
     fn problem(&self, spot: &AnswerPart) -> Option<&str> {
@@ -65,7 +56,7 @@ impl Question<'_> {
     }
 
     /// Adds the lines of a draft.
-    pub(crate) fn draft(&self, out: &mut CardLines, draft: &QuestionDraft) {
+    pub(crate) fn draft(&self, out: &mut FormLines, draft: &QuestionDraft) {
         if let Some(json) = draft.json.as_ref().filter(|_| draft.as_json) {
             let note = self.shown_problem(&AnswerPart::Answer, draft.is_touched());
             return self.boxed(out, At::Json, json, note);
@@ -77,13 +68,13 @@ impl Question<'_> {
                     let spot =
                         if field.name.is_empty() { AnswerPart::Answer } else { AnswerPart::Field(field.name.clone()) };
                     let problem = self.problem(&spot).filter(|_| self.shows_all || typed.was_left);
-                    self.field(out, At::Field(n), "", field, (&typed.text, typed.choice), problem, None);
+                    self.field(out, (At::Field(n), ""), field, typed, Notes { problem, changed: None });
                 }
                 if let Some(problem) = self
                     .problem(&AnswerPart::Answer)
                     .filter(|_| self.shows_all && form.fields.iter().any(|field| !field.name.is_empty()))
                 {
-                    out.lines.extend(self.problem_lines("  ", problem));
+                    out.lines.extend(problem_lines("  ", problem, self.width));
                 }
             }
             Draft::Actions(actions) => {
@@ -94,33 +85,24 @@ impl Question<'_> {
                     self.action(out, n, action);
                 }
                 if let Some(problem) = self.problem(&AnswerPart::Answer).filter(|_| self.shows_all) {
-                    out.lines.extend(self.problem_lines("  ", problem));
+                    out.lines.extend(problem_lines("  ", problem, self.width));
                 }
             }
         }
-    }
-
-    /// Wraps a problem behind an indent.
-    fn problem_lines(&self, indent: &str, problem: &str) -> Vec<Line> {
-        let lines = wrap(problem, self.width.saturating_sub(indent.len() + 2).max(8));
-        let mark = |i: usize| if i == 0 { "✗ " } else { "  " };
-        let line =
-            |(i, part): (usize, &String)| Line::of(Tone::Bad, &format!("{indent}{}", mark(i))).with(Tone::Plain, part);
-        lines.iter().enumerate().map(line).collect()
     }
 
     fn shown_problem(&self, spot: &AnswerPart, is_touched: bool) -> Option<String> {
         self.problem(spot).filter(|_| self.shows_all || is_touched).map(sentence)
     }
 
-    fn plain(&self, out: &mut CardLines, plain: &PlainDraft, is_touched: bool) {
+    fn plain(&self, out: &mut FormLines, plain: &PlainDraft, is_touched: bool) {
         if !plain.only_json {
             let mut line = self.mark(At::Kind).with(Tone::Dim, "Answer as    ");
             for (kind, label) in [(PlainKind::Text, "text"), (PlainKind::YesNo, "yes or no"), (PlainKind::Json, "JSON")]
             {
                 option(&mut line, plain.kind == kind, label);
             }
-            self.add(out, At::Kind, [line]);
+            self.add(out, At::Kind, Part { lines: vec![line], cursor: None });
         }
         match plain.kind {
             PlainKind::Text => self.boxed(out, At::Text, &plain.text, None),
@@ -133,12 +115,12 @@ impl Question<'_> {
                 option(&mut line, plain.yes == Some(true), "yes");
                 option(&mut line, plain.yes == Some(false), "no");
                 line.push(Tone::Dim, "  y or n, Space toggles");
-                self.add(out, At::YesNo, [line]);
+                self.add(out, At::YesNo, Part { lines: vec![line], cursor: None });
             }
         }
     }
 
-    fn action(&self, out: &mut CardLines, n: usize, draft: &ActionDraft) {
+    fn action(&self, out: &mut FormLines, n: usize, draft: &ActionDraft) {
         let action = &draft.action;
         let name = text::clean(&action.name);
         let mut left = self.mark(At::Decision(n)).with(Tone::Dim, &format!("{}  ", n + 1));
@@ -173,15 +155,15 @@ impl Question<'_> {
             lines.extend(below.iter().map(|part| Line::of(Tone::Plain, &format!("     {part}"))));
         }
         if let Some(problem) = self.problem(&AnswerPart::Action(n)).filter(|_| self.shows_all) {
-            lines.extend(self.problem_lines("     ", &sentence(&format!("action {} {problem}", n + 1))));
+            lines.extend(problem_lines("     ", &sentence(&format!("action {} {problem}", n + 1)), self.width));
         }
-        self.add(out, At::Decision(n), lines);
+        self.add(out, At::Decision(n), Part { lines, cursor: None });
         self.details(out, n, draft);
     }
 
     /// Adds the arguments of an action, or the inputs that replace them.
-    fn details(&self, out: &mut CardLines, n: usize, draft: &ActionDraft) {
-        let message = |out: &mut CardLines, label: &str, text: &TextInput, hint: &str| {
+    fn details(&self, out: &mut FormLines, n: usize, draft: &ActionDraft) {
+        let message = |out: &mut FormLines, label: &str, text: &TextInput, hint: &str| {
             let shown = FormField {
                 name: label.into(),
                 description: None,
@@ -189,9 +171,11 @@ impl Question<'_> {
                 is_required: false,
                 is_nullable: false,
                 initial: None,
+                keeps_empty: false,
                 rule: hint.into(),
             };
-            self.field(out, At::Message(n), "   ", &shown, (text, None), None, None);
+            let typed = FieldDraft { text: text.clone(), ..FieldDraft::default() };
+            self.field(out, (At::Message(n), "   "), &shown, &typed, Notes::default());
         };
         match draft.decision {
             Some(DecisionKind::Edit) if draft.is_editable() => {
@@ -199,8 +183,8 @@ impl Question<'_> {
                     let problem = self.problem(&AnswerPart::Argument(n, field.name.clone()));
                     let problem = problem.filter(|_| self.shows_all || typed.was_left);
                     let changed = typed.is_changed(field).then(|| changed(field, typed));
-                    let input = (&typed.text, typed.choice);
-                    self.field(out, At::Argument(n, i), "   ", field, input, problem, changed.as_deref());
+                    let notes = Notes { problem, changed: changed.as_deref() };
+                    self.field(out, (At::Argument(n, i), "   "), field, typed, notes);
                 }
             }
             _ => {
@@ -222,152 +206,41 @@ impl Question<'_> {
         }
     }
 
-    #[allow(clippy::too_many_arguments)]
+    /// Adds a field.
     fn field(
         &self,
-        out: &mut CardLines,
-        at: At,
-        indent: &str,
+        out: &mut FormLines,
+        (at, indent): (At, &str),
         field: &FormField,
-        (typed, chosen): (&TextInput, Option<usize>),
-        problem: Option<&str>,
-        changed: Option<&str>,
+        typed: &FieldDraft,
+        notes: Notes<'_>,
     ) {
-        let focused = self.is_focused(at);
-        let mut line = self.mark(at);
-        line.push(Tone::Plain, indent);
-        let star = if field.is_required && !field.is_nullable { " *" } else { "" };
-        let name =
-            if field.name.is_empty() { "answer".to_string() } else { format!("{}{star}", text::clean(&field.name)) };
-        let name_width = if indent.is_empty() { NAMES - 2 } else { NAMES };
-        line.push(Tone::Dim, &format!("{} ", padded(&text::fit(&name, name_width), name_width)));
-        let before = line.width();
-        let (mut cursor, mut more) = (None, Vec::new());
-        match &field.kind {
-            FieldKind::Boolean => {
-                let (mark, word) = match chosen {
-                    Some(0) => ("[x]", "yes"),
-                    Some(_) => ("[ ]", "no"),
-                    None => ("[-]", "not set"),
-                };
-                line.push(if focused { Tone::Accent } else { Tone::Plain }, &format!("{mark} {word}"));
-            }
-            FieldKind::Choice(values) => {
-                let choice = |(n, value): (usize, &Value)| {
-                    let label = value.as_str().map_or_else(|| value.to_string(), str::to_string);
-                    let mut choice = Line::new();
-                    option(&mut choice, chosen == Some(n), text::head(&label, 40));
-                    choice
-                };
-                more = flow(line, before, values.iter().enumerate().map(choice).collect(), self.width);
-                line = more.remove(0);
-            }
-            _ => {
-                let widest = if matches!(field.kind, FieldKind::Integer | FieldKind::Number) { NUMBER } else { FIELD };
-                let room = widest.min(self.width.saturating_sub(before + 4)).max(4);
-                let (shown, column) = one_line(typed, room, focused);
-                let frame = if focused { Tone::Accent } else { Tone::Dim };
-                let tone = if changed.is_some() { Tone::Strong } else { Tone::Plain };
-                line.push(frame, "[ ");
-                line.push(tone, &padded(&shown, room));
-                line.push(frame, " ]");
-                cursor = column.filter(|_| focused).map(|column| before + 2 + column);
-            }
-        }
-        let mut notes = Line::new();
-        if let Some(problem) = problem {
-            notes.push(Tone::Bad, "   ✗ ");
-            notes.push(Tone::Plain, problem);
-        }
-        if let Some(changed) = changed {
-            notes.push(Tone::Dim, &format!("   {changed}"));
-        }
-        if !field.rule.is_empty() && changed.is_none() {
-            notes.push(Tone::Dim, &format!("   {}", field.rule));
-        }
-        if let Some(description) = &field.description {
-            notes.push(Tone::Dim, &format!("   {}", text::head(description, 400)));
-        }
-        let row = out.lines.len();
-        let mut lines = Vec::new();
-        if more.is_empty() && line.width() + notes.width() <= self.width {
-            line.left.extend(notes.left);
-            lines.push(line);
-        } else {
-            lines.push(line);
-            lines.append(&mut more);
-            let text = notes.text();
-            let tone = if problem.is_some() { Tone::Bad } else { Tone::Dim };
-            let indent = before.min(self.width / 2);
-            let wrapped = wrap(text.trim_start(), self.width.saturating_sub(indent).max(8));
-            let wrapped = if text.is_empty() { Vec::new() } else { wrapped };
-            lines.extend(wrapped.iter().map(|part| Line::of(tone, &format!("{}{part}", " ".repeat(indent)))));
-        }
-        self.add(out, at, lines);
-        if let Some(column) = cursor {
-            out.cursor = Some((row, column));
-        }
+        let look = FieldLook {
+            width: self.width,
+            names: if indent.is_empty() { NAMES - 2 } else { NAMES },
+            indent,
+            is_focused: self.is_focused(at),
+            problem: notes.problem,
+            changed: notes.changed,
+            has_hints: true,
+        };
+        self.add(out, at, look.field(field, typed));
     }
 
     /// Adds a framed box for multi-line text.
-    fn boxed(&self, out: &mut CardLines, at: At, typed: &TextInput, problem: Option<String>) {
-        let focused = self.is_focused(at);
-        let frame = if focused { Tone::Accent } else { Tone::Dim };
-        let room = self.width.saturating_sub(8).clamp(8, 116);
-        let (row, col) = typed.cursor();
-        let lines = typed.lines();
-        let height = lines.len().clamp(1, TYPED_LINES);
-        let top = (row + 1).saturating_sub(height);
-        let bar = |left: &str, right: &str| Line::of(frame, &format!("  {left}{}{right}", "─".repeat(room + 2)));
-        let mut shown = vec![bar("┌", "┐")];
-        let begin = out.lines.len();
-        for (n, line) in lines.iter().enumerate().skip(top).take(height) {
-            let is_here = n == row;
-            let column = text::width(&shown_line(line.get(..col.min(line.len())).unwrap_or_default()));
-            let shift = if is_here { (column + 1).saturating_sub(room) } else { 0 };
-            let (rest, skipped) = skip_columns(&shown_line(line), shift);
-            let visible = text::fit(&rest, room).into_owned();
-            shown.push(Line::of(frame, "  │ ").with(Tone::Plain, &padded(&visible, room)).with(frame, " │"));
-            if is_here && focused {
-                out.cursor = Some((begin + shown.len() - 1, 4 + column.saturating_sub(skipped)));
-            }
-        }
-        shown.push(bar("└", "┘"));
-        if lines.len() > height {
-            shown.push(Line::of(Tone::Dim, &format!("  line {} of {}", row + 1, lines.len())));
-        }
-        if let Some(problem) = problem {
-            let wrapped = wrap(&problem, self.width.saturating_sub(4).max(8));
-            let first = |i: usize| if i == 0 { "  ✗ " } else { "    " };
-            shown.extend(
-                wrapped.iter().enumerate().map(|(i, part)| Line::of(Tone::Bad, first(i)).with(Tone::Plain, part)),
-            );
-        }
-        self.add(out, at, shown);
+    fn boxed(&self, out: &mut FormLines, at: At, typed: &TextInput, problem: Option<String>) {
+        let mut part = text_box(Line::of(Tone::Plain, "  "), self.width, typed, self.is_focused(at));
+        part.lines.extend(problem.iter().flat_map(|problem| problem_lines("  ", problem, self.width)));
+        self.add(out, at, part);
     }
 }
 
-/// Adds an option of a choice.
-fn option(line: &mut Line, chosen: bool, label: &str) {
-    let (mark, tone) = if chosen { ("(x) ", Tone::Strong) } else { ("( ) ", Tone::Dim) };
-    line.push(tone, mark);
-    line.push(if chosen { Tone::Strong } else { Tone::Plain }, label);
-    line.push(Tone::Plain, "   ");
-}
-
-/// Adds options to the first line, and those without room there to lines below it.
-fn flow(first: Line, indent: usize, options: Vec<Line>, width: usize) -> Vec<Line> {
-    let mut lines = vec![first];
-    for option in options {
-        let columns = text::width(option.text().trim_end());
-        if lines.last().is_some_and(|line| line.width() > indent && line.width() + columns > width) {
-            lines.push(Line::of(Tone::Plain, &" ".repeat(indent)));
-        }
-        if let Some(line) = lines.last_mut() {
-            line.left.extend(option.left);
-        }
-    }
-    lines
+/// What is said about a field.
+#[derive(Clone, Copy, Default)]
+struct Notes<'a> {
+    problem: Option<&'a str>,
+    /// Its original value, if it was changed.
+    changed: Option<&'a str>,
 }
 
 /// Returns the original value of a changed argument.
@@ -383,31 +256,6 @@ fn changed(field: &FormField, typed: &FieldDraft) -> String {
         Ok(None) => format!("removed, was: {was}"),
         _ => format!("changed, was: {was}"),
     }
-}
-
-/// Formats a text on one line, with visible line breaks. Returns it with the column of the cursor.
-fn one_line(typed: &TextInput, room: usize, focused: bool) -> (String, Option<usize>) {
-    let (row, col) = typed.cursor();
-    let mut whole = String::new();
-    let mut at = 0;
-    for (n, line) in typed.lines().iter().enumerate() {
-        if n > 0 {
-            whole.push('⏎');
-        }
-        if n == row {
-            at = text::width(&whole) + text::width(&shown_line(line.get(..col).unwrap_or(line)));
-        }
-        whole.push_str(&shown_line(line));
-        // The rest of a text can be megabytes and doesn't fit any screen.
-        if whole.len() > 64 << 10 && n >= row {
-            break;
-        }
-    }
-    if !focused {
-        return (text::fit(&whole, room).into_owned(), None);
-    }
-    let (rest, skipped) = skip_columns(&whole, (at + 1).saturating_sub(room));
-    (text::fit(&rest, room).into_owned(), Some(at.saturating_sub(skipped)))
 }
 
 /// Formats a name and a value in a few lines.
@@ -435,8 +283,4 @@ fn some_lines(text: &str, width: usize) -> Vec<String> {
         lines.push(format!("… {more} more lines"));
     }
     lines
-}
-
-fn padded(text: &str, width: usize) -> String {
-    format!("{text}{}", " ".repeat(width.saturating_sub(text::width(text))))
 }

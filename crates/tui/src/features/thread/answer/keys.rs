@@ -6,9 +6,10 @@ use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
 use crate::session::msg::Effect;
 use crate::session::{Cx, Requests};
+use crate::widgets::form::{FieldDraft, FieldInput, choose};
 use crate::widgets::text_input::TextInput;
 use runtail_api::StartFailure;
-use runtail_core::model::{AnswerPart, DecisionKind, FieldKind, Problem};
+use runtail_core::model::{AnswerPart, DecisionKind, FormField, Problem};
 
 /// An element that can have the focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,13 +37,6 @@ pub enum At {
     Argument(usize, usize),
     /// The reason for rejecting an action, or the response instead of it.
     Message(usize),
-}
-
-/// The draft part with the focus, for drawing and typing.
-enum Place<'a> {
-    Text(&'a mut TextInput, bool),
-    Choice(&'a mut Option<usize>, usize, bool),
-    Other,
 }
 
 impl AnswerCard {
@@ -117,28 +111,28 @@ impl AnswerCard {
         }
     }
 
-    fn place(&mut self) -> Place<'_> {
-        let Some(Stop { question, at }) = self.focused() else { return Place::Other };
-        let Some(draft) = self.drafts.get_mut(question) else { return Place::Other };
+    fn place(&mut self) -> FieldInput<'_> {
+        let Some(Stop { question, at }) = self.focused() else { return FieldInput::Other };
+        let Some(draft) = self.drafts.get_mut(question) else { return FieldInput::Other };
         if at == At::Json && draft.as_json {
-            return draft.json.as_mut().map_or(Place::Other, |text| Place::Text(text, true));
+            return draft.json.as_mut().map_or(FieldInput::Other, |text| FieldInput::Text(text, true));
         }
         match (&mut draft.draft, at) {
-            (Draft::Plain(plain), At::Text) => Place::Text(&mut plain.text, true),
-            (Draft::Plain(plain), At::Json) => Place::Text(&mut plain.json, true),
-            (Draft::Fields(form, fields), At::Field(n)) => field_place(form.fields.get(n), fields.get_mut(n)),
+            (Draft::Plain(plain), At::Text) => FieldInput::Text(&mut plain.text, true),
+            (Draft::Plain(plain), At::Json) => FieldInput::Text(&mut plain.json, true),
+            (Draft::Fields(form, fields), At::Field(n)) => field_input(form.fields.get(n), fields.get_mut(n)),
             (Draft::Actions(actions), At::Argument(n, field)) => match actions.get_mut(n) {
-                Some(action) => field_place(action.form.fields.get(field), action.fields.get_mut(field)),
-                None => Place::Other,
+                Some(action) => field_input(action.form.fields.get(field), action.fields.get_mut(field)),
+                None => FieldInput::Other,
             },
             (Draft::Actions(actions), At::Message(n)) => match actions.get_mut(n) {
                 Some(action) if action.decision == Some(DecisionKind::Respond) => {
-                    Place::Text(&mut action.response, false)
+                    FieldInput::Text(&mut action.response, false)
                 }
-                Some(action) => Place::Text(&mut action.reason, false),
-                None => Place::Other,
+                Some(action) => FieldInput::Text(&mut action.reason, false),
+                None => FieldInput::Other,
             },
-            _ => Place::Other,
+            _ => FieldInput::Other,
         }
     }
 
@@ -159,7 +153,7 @@ impl AnswerCard {
         }
         let before = self.focused();
         match (self.place(), key.code) {
-            (Place::Text(text, is_long), code) => {
+            (FieldInput::Text(text, is_long), code) => {
                 let last = text.lines().len().saturating_sub(1);
                 let row = text.cursor().0;
                 match code {
@@ -176,12 +170,12 @@ impl AnswerCard {
             }
             (_, Code::Up) => self.step(-1),
             (_, Code::Down | Code::Enter) => self.step(1),
-            (Place::Choice(choice, count, is_yes_or_no), _) => {
+            (FieldInput::Choice(choice, count, is_yes_or_no), _) => {
                 if choose(choice, count, is_yes_or_no, key) {
                     self.touch();
                 }
             }
-            (Place::Other, _) => self.decide(before, key),
+            (FieldInput::Other, _) => self.decide(before, key),
         }
     }
 
@@ -244,7 +238,7 @@ impl AnswerCard {
         if !self.is_editable() {
             return;
         }
-        if let Place::Text(text, _) = self.place() {
+        if let FieldInput::Text(text, _) = self.place() {
             text.insert(pasted);
             self.touch();
         }
@@ -278,14 +272,14 @@ impl AnswerCard {
     /// Returns the text under the cursor, for the user's editor.
     pub(crate) fn outside_text(&mut self) -> Option<String> {
         match self.place() {
-            Place::Text(text, _) => Some(text.text()),
+            FieldInput::Text(text, _) => Some(text.text()),
             _ => None,
         }
     }
 
     /// Applies the text from the user's editor.
     pub fn set_text(&mut self, written: &str) {
-        if let Place::Text(text, _) = self.place() {
+        if let FieldInput::Text(text, _) = self.place() {
             // Editors add a line break at the end of a file.
             text.set_text(written.strip_suffix('\n').unwrap_or(written));
             self.touch();
@@ -369,30 +363,11 @@ impl super::draft::PlainDraft {
     }
 }
 
-fn field_place<'a>(
-    field: Option<&runtail_core::model::FormField>,
-    draft: Option<&'a mut super::draft::FieldDraft>,
-) -> Place<'a> {
-    let (Some(field), Some(draft)) = (field, draft) else { return Place::Other };
-    match &field.kind {
-        FieldKind::Boolean => Place::Choice(&mut draft.choice, 2, true),
-        FieldKind::Choice(values) => Place::Choice(&mut draft.choice, values.len(), false),
-        FieldKind::Json => Place::Text(&mut draft.text, false),
-        FieldKind::Integer | FieldKind::Number | FieldKind::Text => Place::Text(&mut draft.text, false),
+fn field_input<'a>(field: Option<&FormField>, draft: Option<&'a mut FieldDraft>) -> FieldInput<'a> {
+    match (field, draft) {
+        (Some(field), Some(draft)) => draft.input(field),
+        _ => FieldInput::Other,
     }
-}
-
-/// Handles a key on a choice. Returns whether it changed.
-fn choose(choice: &mut Option<usize>, count: usize, is_yes_or_no: bool, key: Key) -> bool {
-    let next = match key.code {
-        Code::Char(' ') | Code::Right => Some(choice.map_or(0, |at| (at + 1) % count)),
-        Code::Left => Some(choice.map_or(count - 1, |at| (at + count - 1) % count)),
-        Code::Char('y') if is_yes_or_no => Some(0),
-        Code::Char('n') if is_yes_or_no => Some(1),
-        Code::Backspace | Code::Delete => None,
-        _ => return false,
-    };
-    std::mem::replace(choice, next) != next
 }
 
 impl AnswerCard {

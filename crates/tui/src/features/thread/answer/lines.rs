@@ -5,6 +5,7 @@ use super::fields;
 use super::fields::value_lines;
 use super::keys::At;
 use super::{AnswerCard, AnswerStage, meaning, sentence};
+use crate::widgets::form_lines::FormLines;
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::status::since;
 use jiff::Timestamp;
@@ -16,21 +17,9 @@ use serde_json::Value;
 const QUESTION_LINES: usize = 10;
 const REQUEST_LINES: usize = 12;
 
-#[derive(Debug, Default)]
-pub struct CardLines {
-    pub lines: Vec<Line>,
-    /// The range of lines with the focus.
-    pub focus: (usize, usize),
-    /// The line and column of the text cursor.
-    pub cursor: Option<(usize, usize)>,
-}
-
 impl AnswerCard {
     /// Returns the title: the place, and which node asked when.
-    pub fn title(&self, now: Timestamp, region: &str) -> String {
-        let server = &self.thread.server;
-        let place =
-            if region == &*server.name { server.name.to_string() } else { format!("{region} › {}", server.name) };
+    pub fn title(&self, now: Timestamp, place: &str) -> String {
         let id = text::tail(&self.thread.id, 4);
         let thread = match &self.graph {
             Some(graph) => format!("{graph} {id}"),
@@ -76,8 +65,8 @@ impl AnswerCard {
     }
 
     /// Returns the lines for a width.
-    pub fn lines(&self, width: usize) -> CardLines {
-        let mut out = CardLines::default();
+    pub fn lines(&self, width: usize) -> FormLines {
+        let mut out = FormLines::default();
         match &self.stage {
             AnswerStage::Loading => {
                 out.lines.push(Line::of(Tone::Dim, "Loading the thread's questions…"));

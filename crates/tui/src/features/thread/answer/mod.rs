@@ -8,9 +8,8 @@ mod lines;
 #[cfg(test)]
 mod tests;
 
-pub use draft::{ActionDraft, Draft, FieldDraft, PlainDraft, PlainKind, QuestionDraft};
+pub use draft::{ActionDraft, Draft, PlainDraft, PlainKind, QuestionDraft};
 pub use keys::{At, Stop};
-pub use lines::CardLines;
 
 use super::{Threads, answer_view};
 use crate::input::action::{Action, Context};
@@ -18,6 +17,7 @@ use crate::input::key::Key;
 use crate::session::msg::{Effect, ThreadRef};
 use crate::session::{Component, Cx, HELD_KEY, Request, Requests, Session};
 use crate::widgets::canvas::Canvas;
+use crate::widgets::form_lines::FormLines;
 use jiff::Timestamp;
 use runtail_api::{ApiError, LoadedThread, RunStart, ServerKind, StartError, StartFailure, StartGuard};
 use runtail_core::model::{DecisionKind, Problem, Question, Reply, Rerun, Resume, RunCreate, ThreadStatus, resume};
@@ -159,7 +159,7 @@ impl AnswerCard {
 
     /// Scrolls the focus into view.
     pub(crate) fn clamp(&mut self, width: usize, height: usize) {
-        let CardLines { lines, focus: (from, to), .. } = self.lines(width);
+        let FormLines { lines, focus: (from, to), .. } = self.lines(width);
         let last = lines.len().saturating_sub(height);
         let shows_focus = (self.top, self.focus);
         if self.last_clamp != Some(shows_focus) {

@@ -13,15 +13,18 @@ const MAX_BACKTRACKING: usize = 100_000;
 
 /// A rule that a value breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Violation {
+pub struct Violation {
     /// Where in the value, from the outside in.
     pub path: Vec<String>,
     /// What it must be: `must be at most 10`.
     pub rule: String,
 }
 
-/// Returns the rules of the schema that the value breaks, or why the schema can't be used.
-pub(super) fn violations(schema: &Value, value: &Value) -> Result<Vec<Violation>, String> {
+/// Returns the rules of a schema that a value breaks.
+///
+/// # Errors
+/// Why the schema can't be used.
+pub fn violations(schema: &Value, value: &Value) -> Result<Vec<Violation>, String> {
     let patterns = jsonschema::PatternOptions::fancy_regex().backtrack_limit(MAX_BACKTRACKING);
     let validator = jsonschema::options()
         .offline()

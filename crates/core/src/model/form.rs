@@ -1,7 +1,7 @@
-//! A form for an answer: the fields that a JSON schema, or the arguments of an action, consist of.
+//! A form for an answer or for the input of a run: the fields that a JSON schema, or the arguments of an action, consist of.
 
 use crate::exact_json::{self, Unreadable};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Fields of a form. A schema with more is answered as JSON.
 const MAX_FIELDS: usize = 60;
@@ -22,6 +22,10 @@ pub enum FieldKind {
     Number,
     /// A text, sent as it is typed.
     Text,
+    /// A text that is sent as a list with one message of the user.
+    Message,
+    /// An object with a form of its own.
+    Object(Box<Form>),
     /// Anything else, typed as JSON.
     Json,
 }
@@ -41,6 +45,8 @@ pub struct Field {
     pub is_nullable: bool,
     /// Its default value.
     pub initial: Option<Value>,
+    /// Whether an empty text is sent. If not, an empty field is left out.
+    pub keeps_empty: bool,
     /// Its type and bounds in words: `integer, 0–10, default 5`.
     pub rule: String,
 }
@@ -71,17 +77,40 @@ impl Form {
         (field.kind != FieldKind::Json).then(|| Form { title, fields: vec![field] })
     }
 
+    /// Returns the form of a graph's input: messages come first, as a text, and an object has a form of its own. None where JSON
+    /// is the only way to fill it in.
+    pub fn of_input(schema: &Value) -> Option<Form> {
+        Form::of_object(schema, schema, true)
+    }
+
+    /// `is_outer`: whether its objects get forms of their own. Objects in them are typed as JSON.
+    fn of_object(root: &Value, schema: &Value, is_outer: bool) -> Option<Form> {
+        let schema = resolved(root, schema)?;
+        let properties = schema["properties"].as_object()?;
+        if properties.is_empty() || properties.len() > MAX_FIELDS {
+            return None;
+        }
+        let required: Vec<&str> =
+            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let field = |(name, schema): (&String, &Value)| {
+            Field::of_input(root, name, schema, required.contains(&name.as_str()), is_outer)
+        };
+        let mut fields: Vec<Field> = properties.iter().map(field).collect();
+        fields.sort_by_key(|field| field.kind != FieldKind::Message);
+        Some(Form { title: text(&schema["title"]), fields })
+    }
+
     /// Returns the form in which the arguments of an action are edited.
     pub fn of_arguments(args: &Map<String, Value>, schema: Option<&Value>) -> Form {
         let described = schema.and_then(Form::of_schema).map(|form| form.fields).unwrap_or_default();
         let known = |name: &str| described.iter().find(|field| field.name == name).cloned();
         let of_args = args.iter().map(|(name, value)| {
             let field = known(name).unwrap_or_else(|| Field::of_value(name, value));
-            Field { initial: Some(value.clone()), ..field }.accepting(value)
+            Field { initial: Some(value.clone()), keeps_empty: value.is_string(), ..field }.accepting(value)
         });
         let others = described.iter().filter(|field| !field.name.is_empty() && !args.contains_key(&field.name));
         // A default that the call left out is the tool's business.
-        let others = others.map(|field| Field { initial: None, ..field.clone() });
+        let others = others.map(|field| Field { initial: None, keeps_empty: false, ..field.clone() });
         Form { title: None, fields: of_args.chain(others).take(MAX_FIELDS).collect() }
     }
 
@@ -113,14 +142,40 @@ impl Form {
 
 impl Field {
     fn of_schema(root: &Value, name: &str, schema: &Value, is_required: bool) -> Field {
+        // A default and a description may stand beside a reference.
+        let outer = schema;
         let schema = resolved(root, schema).unwrap_or(schema);
         let (inner, is_nullable) = without_null(root, schema);
         let kind = kind_of(inner);
-        let default = schema.get("default").or_else(|| inner.get("default")).filter(|value| !value.is_null());
-        let description = text(&schema["description"]).or_else(|| text(&inner["description"]));
+        let all = [outer, schema, inner];
+        let default = all.iter().find_map(|one| one.get("default")).filter(|value| !value.is_null());
+        let description = all.iter().find_map(|one| text(&one["description"]));
         let rule = rule_of(&kind, inner, default, is_required);
-        Field { name: name.to_string(), description, kind, is_required, is_nullable, initial: default.cloned(), rule }
+        // A default that is a text may become an empty one.
+        let keeps_empty = default.is_some_and(Value::is_string);
+        let name = name.to_string();
+        Field { name, description, kind, is_required, is_nullable, initial: default.cloned(), keeps_empty, rule }
             .accepting_initial()
+    }
+
+    fn of_input(root: &Value, name: &str, schema: &Value, is_required: bool, is_outer: bool) -> Field {
+        let mut field = Field { keeps_empty: false, ..Field::of_schema(root, name, schema, is_required) };
+        let schema = resolved(root, schema).unwrap_or(schema);
+        let (inner, _) = without_null(root, schema);
+        if is_outer && name == "messages" && is_message_list(inner) {
+            let rule = "sent as a message of the user";
+            field = Field { kind: FieldKind::Message, initial: None, rule: rule.into(), ..field };
+        } else if field.kind == FieldKind::Json && is_outer && field.initial.is_none() {
+            if let Some(form) = Form::of_object(root, inner, false) {
+                let optional = if is_required { "" } else { ", optional" };
+                field = Field { kind: FieldKind::Object(Box::new(form)), rule: format!("object{optional}"), ..field };
+            }
+        }
+        if is_required && !field.is_nullable && field.initial.is_none() {
+            let before = if field.rule.is_empty() { String::new() } else { format!("{}, ", field.rule) };
+            field.rule = format!("{before}required by this graph");
+        }
+        field
     }
 
     fn of_value(name: &str, value: &Value) -> Field {
@@ -139,6 +194,7 @@ impl Field {
             is_required: false,
             is_nullable: false,
             initial: None,
+            keeps_empty: false,
             rule,
         }
     }
@@ -150,6 +206,8 @@ impl Field {
             FieldKind::Choice(values) => values.contains(value),
             FieldKind::Integer | FieldKind::Number => value.is_number(),
             FieldKind::Text => value.is_string(),
+            FieldKind::Message => message_text(value).is_some(),
+            FieldKind::Object(_) => value.is_object(),
             FieldKind::Json => true,
         };
         if fits { self } else { Field { kind: FieldKind::Json, rule: "JSON".into(), ..self } }
@@ -166,6 +224,7 @@ impl Field {
     pub fn text_of(&self, value: &Value) -> String {
         match (&self.kind, value) {
             (FieldKind::Text, Value::String(text)) => text.clone(),
+            (FieldKind::Message, value) => message_text(value).unwrap_or_default().to_string(),
             (_, value) => value.to_string(),
         }
     }
@@ -177,9 +236,10 @@ impl Field {
     pub fn value_of(&self, typed: &str) -> Result<Option<Value>, String> {
         let trimmed = typed.trim();
         match self.kind {
-            // An argument or a default that was a text may become an empty one.
-            FieldKind::Text if typed.is_empty() && !self.initial.as_ref().is_some_and(Value::is_string) => Ok(None),
+            FieldKind::Text if typed.is_empty() && !self.keeps_empty => Ok(None),
             FieldKind::Text => Ok(Some(Value::String(typed.to_string()))),
+            FieldKind::Message if typed.is_empty() => Ok(None),
+            FieldKind::Message => Ok(Some(json!([{"role": "user", "content": typed}]))),
             _ if trimmed.is_empty() => Ok(None),
             FieldKind::Integer => match exact_json::parse(trimmed) {
                 Ok(value) if value.is_i64() || value.is_u64() => Ok(Some(value)),
@@ -191,15 +251,38 @@ impl Field {
                 Err(Unreadable::Inexact(inexact)) => Err(inexact.to_string()),
                 _ => Err("must be a number".into()),
             },
-            FieldKind::Json | FieldKind::Boolean | FieldKind::Choice(_) => match exact_json::parse(trimmed) {
-                Ok(value) => Ok(Some(value)),
-                Err(Unreadable::Inexact(inexact)) => Err(inexact.to_string()),
-                Err(Unreadable::Invalid(error)) => {
-                    Err(format!("must be JSON (line {}, column {})", error.line(), error.column()))
+            FieldKind::Json | FieldKind::Boolean | FieldKind::Choice(_) | FieldKind::Object(_) => {
+                match exact_json::parse(trimmed) {
+                    Ok(value) => Ok(Some(value)),
+                    Err(Unreadable::Inexact(inexact)) => Err(inexact.to_string()),
+                    Err(Unreadable::Invalid(error)) => {
+                        Err(format!("must be JSON (line {}, column {})", error.line(), error.column()))
+                    }
                 }
-            },
+            }
         }
     }
+}
+
+/// Returns the text of a list with nothing but one message of the user, as the form writes it.
+fn message_text(value: &Value) -> Option<&str> {
+    let [message] = value.as_array()?.as_slice() else { return None };
+    let is_plain = message.as_object()?.len() == 2 && message["role"] == "user";
+    message["content"].as_str().filter(|text| is_plain && !text.is_empty())
+}
+
+/// Whether a schema is that of a list of messages: graphs declare theirs as a list of anything, or of each type of message.
+fn is_message_list(schema: &Value) -> bool {
+    let items = &schema["items"];
+    let has_types = ["oneOf", "anyOf"].iter().any(|key| {
+        items[*key]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .any(|one| one["$ref"].as_str().is_some_and(|name| name.contains("Message")))
+    });
+    let is_anything = items.is_null() || items.as_object().is_some_and(Map::is_empty);
+    schema["type"] == "array" && (is_anything || has_types)
 }
 
 fn text(value: &Value) -> Option<String> {
@@ -246,6 +329,7 @@ fn rule_of(kind: &FieldKind, schema: &Value, default: Option<&Value>, is_require
         FieldKind::Integer => Some("integer".into()),
         FieldKind::Number => Some("number".into()),
         FieldKind::Text => Some("text".to_string()),
+        FieldKind::Message | FieldKind::Object(_) => None,
         FieldKind::Json => Some(match schema["type"].as_str() {
             Some("array") => "list as JSON".into(),
             Some("object") => "object as JSON".into(),
@@ -255,7 +339,7 @@ fn rule_of(kind: &FieldKind, schema: &Value, default: Option<&Value>, is_require
     let bound = |key: &str| schema.get(key).filter(|value| value.is_number()).map(Value::to_string);
     parts.extend(match (bound("minimum"), bound("maximum")) {
         (Some(min), Some(max)) => Some(format!("{min}–{max}")),
-        (Some(min), None) => Some(format!("at least {min}")),
+        (Some(min), None) => Some(format!("{min} or more")),
         (None, Some(max)) => Some(format!("at most {max}")),
         (None, None) => None,
     });
@@ -371,7 +455,7 @@ mod tests {
         ] {
             assert_eq!(field(kind.clone()).value_of(typed), expected, "{kind:?} {typed:?}");
         }
-        let was_text = Field { kind: FieldKind::Text, initial: Some(json!("a")), ..field(FieldKind::Text) };
+        let was_text = Field { kind: FieldKind::Text, keeps_empty: true, ..field(FieldKind::Text) };
         assert_eq!(was_text.value_of(""), Ok(Some(json!(""))), "an argument may become empty");
     }
 }

@@ -1,0 +1,62 @@
+//! Plans a new run that ends the runs that are active on its thread.
+
+use super::{RunStart, StartError, StartFailure, StartGuard, ThreadPlan, unfit};
+use crate::{AgentServer, ApiError, Kind, PlanError, ServerKind};
+use runtail_core::model::{Conflict, Note, Run, RunCreate, ThreadStatus};
+use runtail_core::text::short_id;
+
+/// Runs that a note names.
+const NAMED: usize = 5;
+
+impl AgentServer {
+    /// Plans a run whose strategy ends other runs: says which, and that they are looked at again before it is sent.
+    pub(super) async fn plan_new_run(&self, thread: &str, body: &RunCreate) -> Result<ThreadPlan, PlanError> {
+        let Some(conflict) = Conflict::of(body).filter(|conflict| conflict.cancels()) else {
+            return Err(unfit("Only a run that cancels others has a preview."));
+        };
+        if self.info().await?.kind == ServerKind::Aegra {
+            return Err(unfit(format!(
+                "This server ignores the strategy {}: it would start the run beside the active one. Cancel that one first.",
+                conflict.word()
+            )));
+        }
+        let loaded = self.load_thread(thread).await?;
+        let active = self.active_runs(thread).await?;
+        let mut notes = vec![ended(&active, conflict)];
+        if matches!(loaded.status(), ThreadStatus::Waiting { .. }) {
+            notes.push(Note::warning("The thread is waiting for an answer. A new run drops the open question."));
+        }
+        let guard = StartGuard::Overtakes(active.into_iter().map(|run| run.run_id).collect());
+        let start = RunStart { thread: thread.into(), body: loaded.at_head(body.clone()), guard };
+        self.plan_run(format!("Start a run on thread {}", short_id(thread)), start, notes)
+    }
+
+    /// Checks that no other runs are active than those that the preview showed.
+    pub(super) async fn check_overtaken(&self, thread: &str, shown: &[String]) -> Result<(), StartError> {
+        let active = match self.active_runs(thread).await {
+            Ok(active) => active,
+            Err(error) => return Err(StartError { failure: StartFailure::Unchecked, error }),
+        };
+        let Some(other) = active.iter().find(|run| !shown.contains(&run.run_id)) else { return Ok(()) };
+        let why =
+            format!("run {} is active by now, and it would be ended too: nothing was sent", short_id(&other.run_id));
+        let error = ApiError { kind: Kind::Stale, ..self.refused_here(thread, why) };
+        Err(StartError { failure: StartFailure::Changed, error })
+    }
+}
+
+/// Says which runs end.
+fn ended(active: &[Run], conflict: Conflict) -> Note {
+    let names: Vec<String> = active.iter().take(NAMED).map(|run| short_id(&run.run_id)).collect();
+    let more = if active.len() > NAMED { format!(" and {} more", active.len() - NAMED) } else { String::new() };
+    let queued = active.iter().filter(|run| run.status != "running").count();
+    let which = match active.len() {
+        0 => return Note::fact("No run is active on the thread, so nothing is cancelled."),
+        1 => format!("run {}", names[0]),
+        n => format!("{n} runs, {queued} of them queued: {}{more}", names.join(", ")),
+    };
+    Note::warning(match conflict {
+        Conflict::Rollback => format!("Deletes {which}, with their checkpoints. This can't be undone."),
+        _ => format!("Cancels {which}. Finished steps are kept."),
+    })
+}

@@ -1,0 +1,309 @@
+//! The input of a run: one draft that is shown as a form or as JSON. Switching loses nothing.
+
+use crate::widgets::form::{FieldProblems, FormDraft};
+use crate::widgets::text_input::{Problem, TextInput};
+use runtail_core::exact_json::{self, Unreadable};
+use runtail_core::model::{Form, violations};
+use serde_json::Value;
+
+/// The first JSON text: a message of the user, with the cursor in its content.
+const TEMPLATE: &str = "{\"messages\": [{\"role\": \"user\", \"content\": \"\"}]}";
+/// Where the content ends, from the end of the text.
+const AFTER_CONTENT: usize = 4;
+
+/// An input that is being written.
+#[derive(Debug, Clone)]
+pub struct InputDraft {
+    /// The schema of the chosen assistant's input, and its form, if it has one.
+    schema: Option<Value>,
+    form: Option<FormDraft>,
+    pub json: TextInput,
+    pub as_json: bool,
+    /// The form that the JSON was written from, and that text: unchanged, it becomes the same form again.
+    written: Option<(String, FormDraft)>,
+    /// Why the input can't be shown as a form.
+    pub why_json: Option<String>,
+    /// The first syntax error of the JSON.
+    pub problem: Option<Problem>,
+    /// The value of the JSON, if it is valid.
+    parsed: Option<Value>,
+    /// What of the input breaks the schema: the path and the rule.
+    broken: FieldProblems,
+    is_touched: bool,
+}
+
+impl Default for InputDraft {
+    fn default() -> InputDraft {
+        let mut input = InputDraft {
+            schema: None,
+            form: None,
+            json: TextInput::new(TEMPLATE),
+            as_json: true,
+            written: None,
+            why_json: None,
+            problem: None,
+            parsed: None,
+            broken: Vec::new(),
+            is_touched: false,
+        };
+        input.check();
+        let (row, col) = input.json.cursor();
+        input.json.set_cursor(row, col - AFTER_CONTENT);
+        input
+    }
+}
+
+impl InputDraft {
+    /// Uses the schema of another assistant. An input that the user changed is kept.
+    pub fn set_schema(&mut self, schema: Option<&Value>) {
+        let form = schema.and_then(Form::of_input);
+        let schema = schema.map(without_messages);
+        if self.schema == schema {
+            return;
+        }
+        self.show_with(schema, form);
+        self.refresh();
+    }
+
+    fn show_with(&mut self, schema: Option<Value>, form: Option<Form>) {
+        let value = self.value().ok();
+        self.schema = schema;
+        self.written = None;
+        self.why_json = None;
+        let Some(form) = form else {
+            if !self.as_json {
+                self.write_json(value.as_ref());
+            }
+            self.form = None;
+            self.as_json = true;
+            return;
+        };
+        let is_typed_json = self.as_json && self.is_touched;
+        self.form = Some(FormDraft::of(form.clone()));
+        if !self.is_touched {
+            self.as_json = false;
+        } else if !is_typed_json && let Some(value) = value {
+            match FormDraft::filled(&form, &value) {
+                Ok(filled) => self.form = Some(filled),
+                Err(why) => self.stay_json(&value, why),
+            }
+        }
+    }
+
+    /// Returns the form, if it is shown.
+    pub fn form(&self) -> Option<&FormDraft> {
+        self.form.as_ref().filter(|_| !self.as_json)
+    }
+
+    pub fn form_mut(&mut self) -> Option<&mut FormDraft> {
+        self.form.as_mut().filter(|_| !self.as_json)
+    }
+
+    /// Returns the form whether it is shown or not.
+    pub fn known_form(&self) -> Option<&Form> {
+        self.form.as_ref().map(|draft| &draft.form)
+    }
+
+    pub fn is_touched(&self) -> bool {
+        self.is_touched
+    }
+
+    /// Notes that the user changed something.
+    pub fn touch(&mut self) {
+        self.is_touched = true;
+        self.refresh();
+    }
+
+    /// Checks the input again.
+    fn refresh(&mut self) {
+        if self.as_json {
+            self.check();
+        }
+        self.broken = match (&self.schema, self.value()) {
+            (Some(schema), Ok(value)) => {
+                let found = violations(schema, &value).unwrap_or_default();
+                found.into_iter().map(|violation| (violation.path.join("."), violation.rule)).collect()
+            }
+            _ => Vec::new(),
+        };
+    }
+
+    /// Replaces the input: as a form if it fits one, else as JSON.
+    pub fn set_value(&mut self, value: &Value) {
+        self.show_value(value);
+        self.refresh();
+    }
+
+    fn show_value(&mut self, value: &Value) {
+        self.why_json = None;
+        self.written = None;
+        match self.known_form().map(|form| FormDraft::filled(form, value)) {
+            Some(Ok(filled)) => {
+                self.form = Some(filled);
+                self.as_json = false;
+                self.problem = None;
+            }
+            Some(Err(why)) => self.stay_json(value, why),
+            None => self.write_json(Some(value)),
+        }
+    }
+
+    fn stay_json(&mut self, value: &Value, why: String) {
+        self.write_json(Some(value));
+        self.why_json = Some(why);
+        self.as_json = true;
+    }
+
+    fn write_json(&mut self, value: Option<&Value>) {
+        let text = value.and_then(|value| serde_json::to_string_pretty(value).ok()).unwrap_or_default();
+        if self.json.text() != text {
+            self.json.set_text(&text);
+        }
+        self.check();
+    }
+
+    /// Switches between form and JSON. JSON that doesn't fit the form stays JSON, and says why.
+    ///
+    /// # Errors
+    /// Why it stays as it is.
+    pub fn turn(&mut self) -> Result<(), String> {
+        let turned = self.try_turn();
+        self.refresh();
+        turned
+    }
+
+    fn try_turn(&mut self) -> Result<(), String> {
+        self.why_json = None;
+        let Some(form) = &self.form else {
+            return Err("There is no form: the server has no schema of this graph's input that it can show.".into());
+        };
+        if !self.as_json {
+            let form = form.clone();
+            let value = self.shown_value(&form);
+            self.as_json = true;
+            self.write_json(Some(&value));
+            self.written = Some((self.json.text(), form));
+            return Ok(());
+        }
+        let text = self.json.text();
+        if let Some((written, draft)) = self.written.take() {
+            if written == text {
+                self.form = Some(draft);
+                self.as_json = false;
+                self.problem = None;
+                return Ok(());
+            }
+            self.written = Some((written, draft));
+        }
+        let filled = match (&self.problem, &self.parsed) {
+            (None, Some(value)) => FormDraft::filled(&form.form, value),
+            (problem, _) => Err(match problem {
+                Some(problem) => format!("line {}, column {}: {}", problem.line, problem.column, problem.message),
+                None => "it is not valid JSON".into(),
+            }),
+        };
+        match filled {
+            Ok(filled) => {
+                self.form = Some(filled);
+                self.as_json = false;
+                self.problem = None;
+                Ok(())
+            }
+            Err(why) => {
+                self.why_json = Some(why.clone());
+                Err(format!("Stays JSON, because it doesn't fit the form: {why}."))
+            }
+        }
+    }
+
+    /// Returns the value of a form for JSON. A field whose text is not valid keeps it as a text.
+    fn shown_value(&self, draft: &FormDraft) -> Value {
+        let (mut value, problems) = draft.value();
+        for (path, _) in &problems {
+            let name = path.split('.').next().unwrap_or_default();
+            let typed = draft.form.fields.iter().zip(&draft.fields).find(|(field, _)| field.name == name);
+            if let (Some((_, typed)), Some(object)) = (typed, value.as_object_mut())
+                && typed.inner.is_none()
+            {
+                object.insert(name.to_string(), typed.text.text().into());
+            }
+        }
+        value
+    }
+
+    /// Checks the syntax of the JSON, so that nothing else is ever sent.
+    fn check(&mut self) {
+        let text = self.json.text();
+        let parsed = exact_json::parse(&text);
+        self.parsed = parsed.as_ref().ok().cloned();
+        self.problem = match parsed {
+            Ok(_) => None,
+            Err(_) if text.trim().is_empty() => {
+                Some(Problem { line: 1, column: 1, message: "type the input as JSON: {…}".into() })
+            }
+            Err(Unreadable::Invalid(error)) => {
+                let text = error.to_string();
+                let message = text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message).to_string();
+                Some(Problem { line: error.line().max(1), column: error.column().max(1), message })
+            }
+            Err(Unreadable::Inexact(inexact)) => {
+                let before = &text[..inexact.offset.min(text.len())];
+                let line = before.matches('\n').count() + 1;
+                let column = before.rsplit('\n').next().map_or(0, str::len) + 1;
+                Some(Problem { line, column, message: inexact.to_string() })
+            }
+        };
+    }
+
+    /// Returns the input.
+    ///
+    /// # Errors
+    /// The problems of its fields, or of the JSON, whose path is empty.
+    pub fn value(&self) -> Result<Value, FieldProblems> {
+        if let Some(form) = self.form() {
+            let (value, problems) = form.value();
+            return if problems.is_empty() { Ok(value) } else { Err(problems) };
+        }
+        let problem = |p: &Problem| format!("line {}, column {}: {}", p.line, p.column, p.message);
+        match (&self.problem, &self.parsed) {
+            (None, Some(value)) => Ok(value.clone()),
+            (found, _) => Err(vec![(String::new(), found.as_ref().map_or("it is not valid JSON".into(), problem))]),
+        }
+    }
+
+    /// Returns what of the input breaks the schema: the path and the rule.
+    pub fn violations(&self) -> &FieldProblems {
+        &self.broken
+    }
+
+    /// Returns what the schema says about the key that is being typed in the JSON.
+    pub fn rule_at_cursor(&self) -> Option<(String, String)> {
+        let form = self.known_form().filter(|_| self.as_json)?;
+        let (before, _) = self.json.around_cursor();
+        let typed = before.rsplit('"').next()?;
+        let is_in_text = before.matches('"').count() % 2 == 1;
+        let key = if is_in_text {
+            typed
+        } else {
+            before.trim_end().strip_suffix(':')?.trim_end().strip_suffix('"')?.rsplit('"').next()?
+        };
+        let is_key = |name: &str| if is_in_text { name.starts_with(key) } else { name == key };
+        let field = form.fields.iter().find(|field| !key.is_empty() && is_key(&field.name))?;
+        Some((field.name.clone(), field.rule.clone()))
+    }
+}
+
+/// Returns a schema without that of messages, which is large and doesn't describe the short form that servers accept.
+fn without_messages(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.shift_remove("messages");
+    }
+    let is_used = |key: &str| schema.get("properties").is_some_and(|rest| rest.to_string().contains(key));
+    if !is_used("\"$ref\"")
+        && let Some(object) = schema.as_object_mut()
+    {
+        object.shift_remove("$defs");
+    }
+    schema
+}

@@ -1,0 +1,348 @@
+//! The composer of a run: its assistant, thread, input and options.
+
+pub mod assistant;
+pub mod input;
+mod keys;
+mod lines;
+mod option_lines;
+pub mod options;
+mod start;
+#[cfg(test)]
+mod tests;
+
+pub use keys::{Section, Stop};
+
+use crate::input::action::{Action, Context};
+use crate::input::key::Key;
+use crate::session::msg::{Effect, ServerRef, ThreadRef};
+use crate::session::run::{Origin, Warning, Where};
+use crate::session::{Component, Cx, Requests, Session, card};
+use crate::widgets::canvas::Canvas;
+use crate::widgets::form_lines::FormLines;
+use assistant::AssistantPick;
+use input::InputDraft;
+use options::OptionsDraft;
+use runtail_api::{ApiError, GraphFacts, PastInput, StartError};
+use runtail_core::model::{Assistant, ThreadStatus};
+use std::collections::BTreeMap;
+
+/// Assistants whose facts are kept.
+const MAX_KNOWN: usize = 20;
+
+/// What outlives a composer.
+#[derive(Debug, Default)]
+pub struct Composing {
+    /// The composer that was closed last.
+    pub draft: Option<Composer>,
+    /// The stream modes that were chosen last.
+    modes: Option<Vec<(&'static str, bool)>>,
+}
+
+/// What is known of an assistant.
+#[derive(Debug, Clone, Default)]
+struct Known {
+    /// Whether its facts were requested.
+    is_requested: bool,
+    facts: Option<Result<GraphFacts, ApiError>>,
+    /// Its earlier inputs, newest first.
+    inputs: Option<Vec<PastInput>>,
+}
+
+/// A run being composed.
+#[derive(Debug, Clone)]
+pub struct Composer {
+    /// The number of the composer in this session.
+    pub number: u64,
+    pub server: ServerRef,
+    pub focus: Stop,
+    pub assistant: AssistantPick,
+    /// The thread that the composer was opened from.
+    pub thread: Option<String>,
+    /// The thread's own assistant, or its graph.
+    of_thread: Option<String>,
+    /// Where to start the run.
+    pub place: Where,
+    /// The consequence of a new run on the thread, when the composer was opened.
+    warning: Option<Warning>,
+    pub input: InputDraft,
+    pub options: OptionsDraft,
+    pub shows_options: bool,
+    known: BTreeMap<String, Known>,
+    /// The position in the earlier inputs, and the input that was replaced by the first of them.
+    past: Option<(usize, Box<InputDraft>)>,
+    /// Whether a start was tried; from then on all problems are shown.
+    was_tried: bool,
+    /// Whether the request was sent, and its result is unknown.
+    pub is_sending: bool,
+    /// Why the run was not started.
+    refused: Option<StartError>,
+    /// The first visible line, with the window and the focus at the last layout.
+    top: usize,
+    last_clamp: Option<(usize, Stop)>,
+}
+
+impl Composing {
+    /// Creates a composer, which continues the draft of the same server, and requests what it shows.
+    pub fn open(
+        &mut self,
+        session: &Session,
+        server: ServerRef,
+        known: &[Assistant],
+        from: Origin,
+    ) -> (Composer, Requests) {
+        let is_chosen = from.assistant.is_some();
+        let mut composer = Composer::new(session.next_change.take(), server, known, from);
+        if let Some(modes) = &self.modes {
+            composer.options.modes.clone_from(modes);
+        }
+        let fits = |draft: &mut Composer| draft.server == composer.server;
+        if let Some(draft) = self.draft.take_if(fits) {
+            composer.restore(draft, is_chosen);
+        }
+        let requests = composer.request_facts();
+        (composer, requests)
+    }
+
+    /// Keeps a composer that closes.
+    pub fn keep(&mut self, composer: Composer) {
+        self.modes = Some(composer.options.modes.clone());
+        self.draft = Some(composer);
+    }
+}
+
+impl Composer {
+    /// Creates a composer with an example input.
+    pub fn new(number: u64, server: ServerRef, assistants: &[Assistant], from: Origin) -> Composer {
+        let Origin { thread, assistant, place, warning } = from;
+        let default = if thread.is_some() { Where::ThisThread } else { Where::NewThread };
+        let mut composer = Composer {
+            number,
+            server,
+            focus: Stop::Json,
+            assistant: AssistantPick::new(assistant.clone()),
+            of_thread: assistant.filter(|_| thread.is_some()),
+            thread,
+            place: place.unwrap_or(default),
+            warning,
+            input: InputDraft::default(),
+            options: OptionsDraft::default(),
+            shows_options: false,
+            known: BTreeMap::new(),
+            past: None,
+            was_tried: false,
+            is_sending: false,
+            refused: None,
+            top: 0,
+            last_clamp: None,
+        };
+        composer.assistant.offer(assistants);
+        composer
+    }
+
+    fn restore(&mut self, draft: Composer, is_chosen: bool) {
+        if let Some(listed) = draft.assistant.listed().filter(|_| !is_chosen) {
+            self.assistant.choose(&listed.id);
+        }
+        self.known = draft.known;
+        self.known.retain(|_, known| known.facts.is_some());
+        (self.input, self.options, self.shows_options) = (draft.input, draft.options, draft.shows_options);
+        self.use_facts();
+        self.focus = self.first_input();
+    }
+
+    /// Sets the listed assistants, chooses the initial one, and requests its facts.
+    pub fn offer(&mut self, assistants: &[Assistant]) -> Requests {
+        self.assistant.offer(assistants);
+        self.request_facts()
+    }
+
+    fn known(&self) -> Option<&Known> {
+        self.known.get(&self.assistant.listed()?.id)
+    }
+
+    fn facts(&self) -> Option<&GraphFacts> {
+        self.known()?.facts.as_ref()?.as_ref().ok()
+    }
+
+    /// Returns the nodes of the chosen graph, if they are known.
+    pub fn nodes(&self) -> Option<&[String]> {
+        self.facts()?.nodes.as_deref()
+    }
+
+    /// Returns the earlier inputs of the chosen assistant.
+    pub fn inputs(&self) -> &[PastInput] {
+        self.known().and_then(|known| known.inputs.as_deref()).unwrap_or_default()
+    }
+
+    /// Requests what the composer shows of the chosen assistant, once.
+    fn request_facts(&mut self) -> Requests {
+        let Some(id) = self.assistant.listed().map(|one| one.id.clone()) else { return Requests::none() };
+        self.past = None;
+        if self.known.len() >= MAX_KNOWN {
+            self.known.retain(|known, _| *known == id);
+        }
+        let known = self.known.entry(id.clone()).or_default();
+        if std::mem::replace(&mut known.is_requested, true) {
+            self.use_facts();
+            return Requests::none();
+        }
+        let thread = self.thread.clone();
+        Requests::from(Effect::FetchGraphFacts(self.server.clone(), id.clone())).and(Effect::FetchInputs(
+            self.server.clone(),
+            id,
+            thread,
+        ))
+    }
+
+    /// Applies the facts of an assistant.
+    pub fn on_facts(&mut self, assistant: &str, facts: Result<GraphFacts, ApiError>) {
+        self.known.entry(assistant.to_string()).or_default().facts = Some(facts);
+        self.use_facts();
+    }
+
+    /// Applies the earlier inputs of an assistant. Without them, there is just no history.
+    pub fn on_inputs(&mut self, assistant: &str, inputs: Result<Vec<PastInput>, ApiError>) {
+        self.known.entry(assistant.to_string()).or_default().inputs = Some(inputs.unwrap_or_default());
+        self.use_facts();
+    }
+
+    /// Shows the input as the chosen assistant's form. Without a form, an untouched input becomes the last one.
+    fn use_facts(&mut self) {
+        let Some(facts) = self.facts().cloned() else { return };
+        let was_json = self.input.as_json;
+        // The focus stays while an assistant is searched or an option is set.
+        let is_in_input = matches!(self.focus, Stop::Json | Stop::Field(Section::Input, ..));
+        self.input.set_schema(facts.input_schema.as_ref());
+        self.options.set_context_schema(facts.context_schema.as_ref());
+        let last = self.inputs().first().map(|past| past.input.clone());
+        if let (None, false, Some(last)) = (self.input.known_form(), self.input.is_touched(), last) {
+            self.input.set_value(&last);
+        }
+        if is_in_input && (was_json != self.input.as_json || !self.stops().contains(&self.focus)) {
+            self.focus = self.first_input();
+        }
+    }
+
+    /// Returns the thread that the run is started on, if it exists.
+    pub fn target_thread(&self) -> Option<ThreadRef> {
+        let id = self.thread.clone().filter(|_| self.place == Where::ThisThread)?;
+        Some(ThreadRef { server: self.server.clone(), id })
+    }
+
+    /// Returns the warning about a run on the chosen thread: by its open page, else as it was in the list.
+    fn warning(&self, cx: &Cx<'_>) -> Option<Warning> {
+        let thread = self.target_thread()?;
+        match cx.lookup.page_status(&thread) {
+            None | Some(ThreadStatus::Loading | ThreadStatus::Unknown { .. }) => self.warning,
+            Some(ThreadStatus::Waiting { .. }) => Some(Warning::WaitingForInput),
+            Some(status) if status.is_active() => Some(Warning::Active),
+            Some(_) => None,
+        }
+    }
+
+    /// Records that the run was not started. The draft is kept.
+    pub fn refused(&mut self, failed: StartError) {
+        self.is_sending = false;
+        self.refused = Some(failed);
+        self.top = 0;
+    }
+
+    /// Forgets what was meant for the run that was started. Its input stays, for another run like it.
+    pub fn started(&mut self) {
+        self.is_sending = false;
+        self.refused = None;
+        self.was_tried = false;
+        self.options.keep_modes_only();
+    }
+
+    /// Replaces the input by an earlier one of the assistant: each time an older one, and at the end what was there before.
+    fn recall(&mut self) -> Requests {
+        let inputs = self.inputs().to_vec();
+        let name = self.assistant.listed().map(|one| one.graph.clone()).unwrap_or_default();
+        if inputs.is_empty() {
+            let is_loading = self.known().is_some_and(|known| known.inputs.is_none());
+            return Requests::info(match is_loading {
+                true => "The earlier inputs are being loaded.".to_string(),
+                false => format!("The server's records have no earlier input of {}.", runtail_core::text::clean(&name)),
+            });
+        }
+        let at = self.past.as_ref().map_or(0, |(at, _)| at + 1);
+        let own = self.past.take().map_or_else(|| Box::new(self.input.clone()), |(_, own)| own);
+        let said = match inputs.get(at) {
+            Some(past) => {
+                self.input.set_value(&past.input);
+                self.input.touch();
+                self.past = Some((at, own));
+                let thread = runtail_core::text::short_id(&past.thread_id);
+                format!("Earlier input {} of {}, from thread {thread}.", at + 1, inputs.len())
+            }
+            None => {
+                self.input = *own;
+                "Your own input again.".to_string()
+            }
+        };
+        self.focus = self.first_input();
+        Requests::info(said)
+    }
+
+    /// Scrolls the focus into view.
+    fn clamp(&mut self, cx: &Cx<'_>) {
+        let inner = cx.session.overlay_inner();
+        let (height, drawn) = (usize::from(inner.h), self.lines(cx));
+        let FormLines { lines, focus: (from, to), .. } = drawn;
+        let now = (self.top, self.focus);
+        if self.last_clamp != Some(now) {
+            if to > self.top + height {
+                self.top = to - height;
+            }
+            self.top = if to <= height { 0 } else { self.top.min(from) };
+        }
+        self.top = self.top.min(lines.len().saturating_sub(height));
+        self.last_clamp = Some((self.top, self.focus));
+    }
+}
+
+impl Component for Composer {
+    fn context(&self) -> Context {
+        Context::Composer
+    }
+
+    fn action(&mut self, _cx: &Cx<'_>, _action: Action) -> Requests {
+        Requests::none()
+    }
+
+    fn key(&mut self, cx: &Cx<'_>, key: Key) -> Option<Requests> {
+        Some(self.on_key(cx, key))
+    }
+
+    fn paste(&mut self, _cx: &Cx<'_>, text: &str) {
+        self.on_paste(text);
+    }
+
+    fn on_edited(&mut self, text: &str) {
+        self.set_text(text);
+    }
+
+    fn relayout(&mut self, cx: &Cx<'_>) {
+        self.clamp(cx);
+    }
+
+    fn profile(&self) -> Option<&str> {
+        Some(&self.server.profile)
+    }
+
+    fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
+        let drawn = self.lines(cx);
+        card::draw(
+            cx,
+            canvas,
+            &card::Card {
+                profile: &self.server.profile,
+                title: self.title(cx),
+                keys: self.keys(),
+                lines: &drawn,
+                top: self.top,
+            },
+        )
+    }
+}

@@ -1,0 +1,255 @@
+//! The options of a run as fields: modes, strategy, breakpoints, and those that are rarely needed.
+
+use crate::input::key::{Code, Key};
+use crate::widgets::form::FieldDraft;
+use crate::widgets::text_input::TextInput;
+use runtail_core::model::{
+    Conflict, Durability, FieldKind, Form, FormField, OptionProblem, RunOption, RunOptions, USUAL_MODES,
+};
+use runtail_core::text;
+use runtail_stream::RUN_MODES;
+use serde_json::{Value, json};
+
+/// The entry beside the modes that requests the events of subgraphs.
+pub const SUBGRAPHS: &str = "subgraphs";
+/// Options beside the modes, the strategy and the breakpoints.
+const RARE: [RunOption; 7] = [
+    RunOption::RecursionLimit,
+    RunOption::Delay,
+    RunOption::Durability,
+    RunOption::Context,
+    RunOption::Config,
+    RunOption::Metadata,
+    RunOption::Webhook,
+];
+
+/// The options of a run that is composed.
+#[derive(Debug, Clone)]
+pub struct OptionsDraft {
+    /// The stream modes, then [`SUBGRAPHS`].
+    pub modes: Vec<(&'static str, bool)>,
+    /// The mode under the cursor.
+    pub mode_at: usize,
+    pub conflict: Conflict,
+    pub before: TextInput,
+    pub after: TextInput,
+    /// The rare options, with their fields.
+    pub rare: Vec<(RunOption, FormField, FieldDraft)>,
+}
+
+impl Default for OptionsDraft {
+    fn default() -> OptionsDraft {
+        let rare = RARE.map(|option| {
+            let field = field_of(option, None);
+            (option, field.clone(), FieldDraft::of(&field))
+        });
+        OptionsDraft {
+            modes: initial_modes(),
+            mode_at: 0,
+            conflict: Conflict::Reject,
+            before: TextInput::line(""),
+            after: TextInput::line(""),
+            rare: rare.to_vec(),
+        }
+    }
+}
+
+fn initial_modes() -> Vec<(&'static str, bool)> {
+    let modes = RUN_MODES.map(|mode| (mode, USUAL_MODES.contains(&mode)));
+    modes.into_iter().chain([(SUBGRAPHS, true)]).collect()
+}
+
+fn field_of(option: RunOption, schema: Option<&Value>) -> FormField {
+    let words = |words: &[&str]| FieldKind::Choice(words.iter().map(|word| json!(word)).collect());
+    let (kind, rule) = match option {
+        RunOption::RecursionLimit => (FieldKind::Integer, "steps that the run may take"),
+        RunOption::Delay => (FieldKind::Integer, "seconds until the run starts"),
+        RunOption::Durability => (words(&Durability::ALL.map(Durability::word)), "when checkpoints are saved"),
+        RunOption::Context => (FieldKind::Json, "object as JSON; not together with config.configurable"),
+        RunOption::Config => (FieldKind::Json, "object as JSON: configurable, tags, recursion_limit"),
+        RunOption::Metadata => (FieldKind::Json, "object as JSON, kept with the run"),
+        _ => (FieldKind::Text, "address called after the run; servers refuse their own machine"),
+    };
+    let kind = match schema.and_then(Form::of_input) {
+        Some(form) => FieldKind::Object(Box::new(form)),
+        None => kind,
+    };
+    let rule = if matches!(kind, FieldKind::Object(_)) { "not together with config.configurable" } else { rule };
+    FormField {
+        name: option.name().into(),
+        description: None,
+        kind,
+        is_required: false,
+        is_nullable: false,
+        initial: None,
+        keeps_empty: false,
+        rule: rule.into(),
+    }
+}
+
+impl OptionsDraft {
+    /// Shows the context as the form of this schema. A context that was typed is kept if it fits.
+    pub fn set_context_schema(&mut self, schema: Option<&Value>) {
+        let field = field_of(RunOption::Context, schema);
+        for (_, known, draft) in self.rare.iter_mut().filter(|(option, ..)| *option == RunOption::Context) {
+            if known.kind == field.kind {
+                continue;
+            }
+            let value = draft.value(known).ok().flatten();
+            let filled = FormField { initial: value.clone(), ..field.clone() };
+            *draft = match (&field.kind, &value) {
+                (FieldKind::Object(form), Some(value)) => match crate::widgets::form::FormDraft::filled(form, value) {
+                    Ok(inner) => FieldDraft { inner: Some(Box::new(inner)), ..FieldDraft::default() },
+                    // It stays JSON.
+                    Err(_) => continue,
+                },
+                _ => FieldDraft::of(&filled),
+            };
+            *known = field.clone();
+        }
+    }
+
+    /// Returns the chosen modes, without [`SUBGRAPHS`].
+    pub fn chosen_modes(&self) -> Vec<String> {
+        self.modes.iter().filter(|(name, on)| *on && *name != SUBGRAPHS).map(|(name, _)| name.to_string()).collect()
+    }
+
+    /// Returns the options.
+    ///
+    /// # Errors
+    /// Why they can't be sent. `nodes`: those of the graph, if they are known.
+    pub fn checked(&self, nodes: Option<&[String]>) -> Result<RunOptions, Vec<OptionProblem>> {
+        let mut options = RunOptions {
+            modes: self.chosen_modes(),
+            subgraphs: self.modes.iter().any(|(name, on)| *name == SUBGRAPHS && *on),
+            conflict: Some(self.conflict),
+            before: names(&self.before),
+            after: names(&self.after),
+            ..RunOptions::default()
+        };
+        let mut problems = Vec::new();
+        for (option, field, draft) in &self.rare {
+            let value = match draft.value(field) {
+                Ok(value) => value,
+                Err(broken) => {
+                    problems.extend(broken.into_iter().map(|(path, rule)| OptionProblem {
+                        option: *option,
+                        rule: if path.is_empty() { rule } else { format!("{path} {rule}") },
+                    }));
+                    continue;
+                }
+            };
+            let Some(value) = value else { continue };
+            let number = value.as_u64();
+            if matches!(option, RunOption::RecursionLimit | RunOption::Delay) && number.is_none() {
+                problems.push(OptionProblem { option: *option, rule: "must be 0 or more".into() });
+            }
+            match option {
+                RunOption::RecursionLimit => options.recursion_limit = number,
+                RunOption::Delay => options.delay = number,
+                RunOption::Durability => {
+                    options.durability = Durability::ALL.into_iter().find(|one| value == one.word());
+                }
+                RunOption::Context => options.context = Some(value),
+                RunOption::Config => options.config = Some(value),
+                RunOption::Metadata => options.metadata = Some(value),
+                _ => options.webhook = value.as_str().map(|address| address.trim().to_string()),
+            }
+        }
+        problems.extend(options.problems(nodes));
+        problems.sort_by_key(|problem| problem.option);
+        if problems.is_empty() { Ok(options) } else { Err(problems) }
+    }
+
+    /// Forgets all but the modes: what was meant for one run must not silently apply to the next one.
+    pub fn keep_modes_only(&mut self) {
+        *self = OptionsDraft { modes: std::mem::take(&mut self.modes), ..OptionsDraft::default() };
+    }
+
+    /// Describes the options in a line: each part, and whether it differs from the default.
+    pub fn summary(&self) -> Vec<(String, bool)> {
+        let mut modes = self.chosen_modes();
+        if modes.len() == RUN_MODES.len() {
+            modes = vec!["all".into()];
+        }
+        let shown = if modes.is_empty() { "none".to_string() } else { modes.join(", ") };
+        let conflict = match self.conflict {
+            Conflict::Reject => "reject if another run is active",
+            Conflict::Enqueue => "enqueue if another run is active",
+            Conflict::Interrupt => "interrupt active runs",
+            Conflict::Rollback => "rollback active runs",
+        };
+        let mut parts = vec![
+            (format!("modes: {shown}"), self.modes != initial_modes()),
+            (conflict.to_string(), self.conflict != Conflict::Reject),
+        ];
+        let mut usual = 0;
+        let mut set = |name: &str, value: Option<String>| match value {
+            Some(value) => parts.push((format!("{name}: {value}"), true)),
+            None => usual += 1,
+        };
+        for (name, typed) in [("break before", &self.before), ("break after", &self.after)] {
+            set(name, Some(names(typed).join(", ")).filter(|names| !names.is_empty()));
+        }
+        for (option, field, draft) in &self.rare {
+            set(
+                option.name(),
+                match draft.value(field) {
+                    Ok(None) => None,
+                    Ok(Some(Value::Object(fields))) => Some(format!("{{ {} keys }}", fields.len())),
+                    Ok(Some(value)) => Some(text::seen(&field.text_of(&value), 30)),
+                    Err(_) => Some("not valid".into()),
+                },
+            );
+        }
+        if usual > 0 {
+            parts.push((format!("{usual} more at default"), false));
+        }
+        parts
+    }
+
+    /// Handles a key on the modes.
+    pub fn mode_key(&mut self, key: Key) {
+        let count = self.modes.len();
+        match key.code {
+            Code::Left => self.mode_at = (self.mode_at + count - 1) % count,
+            Code::Right => self.mode_at = (self.mode_at + 1) % count,
+            Code::Char(' ') => {
+                let mode = &mut self.modes[self.mode_at];
+                mode.1 = !mode.1;
+            }
+            _ => {}
+        }
+    }
+
+    /// Handles a key on the strategy.
+    pub fn conflict_key(&mut self, key: Key) {
+        let all = Conflict::ALL;
+        let at = all.iter().position(|one| *one == self.conflict).unwrap_or_default();
+        let by = match key.code {
+            Code::Left => all.len() - 1,
+            Code::Right | Code::Char(' ') => 1,
+            _ => return,
+        };
+        self.conflict = all[(at + by) % all.len()];
+    }
+}
+
+/// Returns the names in a text, separated by commas.
+fn names(typed: &TextInput) -> Vec<String> {
+    let text = typed.text();
+    text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_string).collect()
+}
+
+/// Completes the last name of a text. Returns whether it changed: a name that is complete, or that no node begins with, stays.
+pub fn complete(typed: &mut TextInput, nodes: &[String]) -> bool {
+    let text = typed.text();
+    let (before, last) = text.rsplit_once(',').map_or(("", text.as_str()), |(before, last)| (before, last));
+    let last = last.trim();
+    if last.is_empty() || nodes.iter().any(|node| node == last) {
+        return false;
+    }
+    let Some(node) = nodes.iter().find(|node| node.starts_with(last)) else { return false };
+    typed.set_text(&if before.is_empty() { node.clone() } else { format!("{before}, {node}") });
+    true
+}

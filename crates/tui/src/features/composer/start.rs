@@ -1,0 +1,208 @@
+//! Starting the composed run: what is still wrong, and the request.
+
+use super::Composer;
+use super::keys::{Section, Stop};
+use crate::session::msg::{Effect, StreamTarget};
+use crate::session::run::Where;
+use crate::session::{Cx, Request, Requests, Route};
+use runtail_api::{RunStart, StartFailure, StartGuard, ThreadIntent};
+use runtail_core::model::{Conflict, OptionProblem, RunCreate, RunOption, RunOptions, ThreadStatus};
+use runtail_core::text;
+use runtail_stream::Target;
+use std::sync::Arc;
+
+impl Composer {
+    /// Returns the request.
+    ///
+    /// # Errors
+    /// Every reason why it can't be sent, with the element that it is about, from top to bottom.
+    pub fn request(&self) -> Result<RunCreate, Vec<(Stop, String)>> {
+        let mut problems: Vec<(Stop, String)> = Vec::new();
+        let assistant = self.assistant.id().map_err(|why| problems.push((Stop::Assistant, why))).ok();
+        problems.extend(self.input_problems());
+        let options = self.checked_options();
+        let options = options.map_err(|wrong| {
+            problems.extend(
+                wrong.into_iter().map(|problem| (self.stop_of(problem.option), sentence(&problem.to_string()))),
+            );
+        });
+        match (assistant, options, self.input.value()) {
+            (Some(assistant), Ok(options), Ok(input)) if problems.is_empty() => {
+                // Only a thread that exists can have another run.
+                let conflict = options.conflict.filter(|_| self.target_thread().is_some());
+                Ok(RunOptions { conflict, ..options }.body(&assistant, Some(input)))
+            }
+            _ => Err(problems),
+        }
+    }
+
+    /// Returns the options, checked against the graph and the server.
+    pub(super) fn checked_options(&self) -> Result<RunOptions, Vec<OptionProblem>> {
+        let options = self.options.checked(self.nodes())?;
+        let is_ignored = self.facts().is_some_and(|facts| facts.ignores_breakpoints);
+        match options.ignored_breakpoints().filter(|_| is_ignored) {
+            Some(problem) => Err(vec![problem]),
+            None => Ok(options),
+        }
+    }
+
+    /// Returns why the input can't be sent. JSON may break the schema: servers accept more than a schema says.
+    fn input_problems(&self) -> Vec<(Stop, String)> {
+        let mut found = match self.input.value() {
+            Err(problems) => problems,
+            Ok(_) if self.input.as_json => return Vec::new(),
+            Ok(_) => self.input.violations().clone(),
+        };
+        // What is required may be in the thread's state.
+        found.retain(|(_, rule)| rule != "required" || self.place != Where::ThisThread);
+        let stop = |path: &str| match self.input.form() {
+            Some(form) => {
+                let mut parts = path.split('.');
+                let name = parts.next().unwrap_or_default();
+                let n = form.form.fields.iter().position(|field| field.name == name).unwrap_or_default();
+                let opened = form.fields.get(n).and_then(|draft| draft.inner.as_ref().filter(|_| draft.is_open));
+                let inner = opened
+                    .zip(parts.next())
+                    .and_then(|(inner, name)| inner.form.fields.iter().position(|field| field.name == name));
+                Stop::Field(Section::Input, n, inner)
+            }
+            None => Stop::Json,
+        };
+        let text = |path: &str, rule: &str| match path {
+            "" if self.input.as_json => format!("The input is not valid JSON: {rule}."),
+            "" => sentence(rule),
+            path => sentence(&format!("{}: {rule}", text::seen(path, 60))),
+        };
+        let mut problems: Vec<(Stop, String)> =
+            found.iter().map(|(path, rule)| (stop(path), text(path, rule))).collect();
+        let stops = self.stops();
+        problems.sort_by_key(|(stop, _)| stops.iter().position(|one| one == stop));
+        problems
+    }
+
+    /// Returns the rule that a field of the input breaks.
+    pub(super) fn problem_of(&self, path: &str) -> Option<String> {
+        let found = self.input.value().err().unwrap_or_else(|| self.input.violations().clone());
+        let is_own = |(known, _): &&(String, String)| known == path || known.starts_with(&format!("{path}."));
+        let is_shown = |(_, rule): &&(String, String)| rule != "required" || self.place != Where::ThisThread;
+        let (known, rule) = found.iter().filter(is_own).find(is_shown)?;
+        let below = known.strip_prefix(path).unwrap_or_default().trim_start_matches('.');
+        Some(if below.is_empty() { rule.clone() } else { format!("{} {rule}", text::seen(below, 40)) })
+    }
+
+    pub(super) fn stop_of(&self, option: RunOption) -> Stop {
+        match option {
+            RunOption::Modes => Stop::Modes,
+            RunOption::Conflict => Stop::Conflict,
+            RunOption::Before => Stop::Before,
+            RunOption::After => Stop::After,
+            rare => {
+                let n = self.options.rare.iter().position(|(one, ..)| *one == rare).unwrap_or_default();
+                Stop::Field(Section::Options, n, None)
+            }
+        }
+    }
+
+    /// Starts the composed run, or moves to the first reason why it can't be started.
+    pub(super) fn start(&mut self, cx: &Cx<'_>) -> Requests {
+        if !cx.is_seen {
+            return Requests::none();
+        }
+        if matches!(&self.refused, Some(failed) if failed.failure == StartFailure::Unknown) {
+            let text = "The run may have been started, so it isn't sent again from here. Look at the thread's runs first; a new \
+                        composer starts another one.";
+            return Requests::error(text);
+        }
+        self.assistant.accept();
+        self.was_tried = true;
+        let body = match self.request() {
+            Ok(body) => body,
+            Err(problems) => return self.show_problem(&problems),
+        };
+        // The profile can become read-only while the composer is open.
+        if cx.session.is_read_only(&self.server.profile) {
+            return Requests::error(cx.session.read_only_text(&self.server.profile));
+        }
+        self.refused = None;
+        let Some(thread) = self.target_thread() else {
+            let on = if self.place == Where::Stateless { Target::Stateless } else { Target::NewThread };
+            let target = StreamTarget::Start { on, body: Arc::new(body) };
+            let run = Route::Run(self.server.clone(), Box::new(target));
+            return Requests::from(Request::Close).and(run);
+        };
+        if self.options.conflict.cancels() {
+            // The preview says which runs end, and they are looked at again before it is sent.
+            let intent = ThreadIntent::Start { thread: thread.id, body: Box::new(body) };
+            return Route::ThreadAction(thread.server, Box::new(intent)).into();
+        }
+        self.is_sending = true;
+        let start = RunStart { thread: thread.id.clone(), body, guard: StartGuard::None };
+        Effect::StartRun(self.number, thread, Box::new(start)).into()
+    }
+
+    fn show_problem(&mut self, problems: &[(Stop, String)]) -> Requests {
+        let Some((stop, why)) = problems.first() else { return Requests::none() };
+        if matches!(stop, Stop::Modes | Stop::Conflict | Stop::Before | Stop::After | Stop::Field(Section::Options, ..))
+        {
+            self.shows_options = true;
+        }
+        self.focus = *stop;
+        Requests::error(format!("{why} Nothing was sent."))
+    }
+
+    /// Describes what the start key does, or the first reason why it does nothing. The second part says whether it is ready.
+    pub(super) fn readiness(&self, cx: &Cx<'_>) -> (String, bool) {
+        if let Err(problems) = self.request() {
+            return (problems.first().map(|(_, why)| why.clone()).unwrap_or_default(), false);
+        }
+        if cx.session.is_read_only(&self.server.profile) {
+            return (format!("{} is read-only.", text::clean(&self.server.profile)), false);
+        }
+        let delay = self.options.checked(None).ok().and_then(|options| options.delay).filter(|delay| *delay > 0);
+        let when = delay.map(|seconds| format!(" in {seconds}s")).unwrap_or_default();
+        let place = match (self.place, self.target_thread()) {
+            (_, Some(thread)) => {
+                let known = cx.lookup.page_status(&thread);
+                let known =
+                    known.filter(|status| !matches!(status, ThreadStatus::Loading | ThreadStatus::Unknown { .. }));
+                let status = known.map(|status| format!(" ({})", status.word()));
+                format!("on {}{}", self.thread_name(), status.unwrap_or_default())
+            }
+            (Where::Stateless, None) => "without a thread; nothing is saved".into(),
+            _ => "on a new thread".to_string(),
+        };
+        let first = match (self.options.conflict.cancels(), self.place) {
+            (true, Where::ThisThread) => "Ready. Shows which runs end before it starts one run",
+            _ => "Ready. Starts one run",
+        };
+        (format!("{first} {place}{when}."), true)
+    }
+
+    /// Returns the name of the thread: its graph, and the end of its id.
+    pub(super) fn thread_name(&self) -> String {
+        let Some(thread) = &self.thread else { return String::new() };
+        let graph = self.of_thread.as_deref().and_then(|id| self.assistant.find(id)).map(|one| one.graph.as_str());
+        match graph {
+            Some(graph) => format!("{} {}", text::clean(graph), text::clean(text::tail(thread, 4))),
+            None => format!("thread {}", text::short_id(thread)),
+        }
+    }
+
+    /// Returns the sentence about another active run, for the chosen strategy.
+    pub(super) fn active_warning(&self) -> String {
+        match self.options.conflict {
+            Conflict::Reject => {
+                "A run is active on this thread, so the server will refuse a new one. Another strategy is in the \
+                                 options."
+                    .into()
+            }
+            other => format!("A run is active on this thread: {}.", other.consequence()),
+        }
+    }
+}
+
+/// Formats a rule as a sentence with a capital letter and a period. A name stays as it is.
+fn sentence(rule: &str) -> String {
+    let text = text::clean(rule).into_owned();
+    if text.ends_with(['.', '?']) { text } else { format!("{text}.") }
+}

@@ -1,0 +1,208 @@
+//! The options of a run that `run` shares with the dashboard's composer: strategy, breakpoints, limits, context.
+
+use crate::commands::wait;
+use crate::consent::{self, Yes};
+use crate::exit::{Exit, Failure};
+use crate::input;
+use crate::output::complain;
+use crate::resolve;
+use clap::{Args, ValueEnum};
+use runtail_api::{AgentServer, ServerKind};
+use runtail_core::model::{Conflict, Durability, OptionProblem, Run, RunOption, RunOptions, graph_nodes};
+use runtail_core::text::{self, short_id};
+use std::time::Duration;
+
+/// Runs that a question names.
+const NAMED: usize = 5;
+
+/// Options of a new run.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Run options")]
+pub struct RunFlags {
+    /// What to do if another run is active on the thread (default: the server's)
+    #[arg(long, value_name = "STRATEGY", value_enum, requires = "thread", conflicts_with = "resume")]
+    on_conflict: Option<OnConflict>,
+    /// Stop before this node, * for all (repeatable)
+    #[arg(long, value_name = "NODE", value_delimiter = ',')]
+    break_before: Vec<String>,
+    /// Stop after this node, * for all (repeatable)
+    #[arg(long, value_name = "NODE", value_delimiter = ',')]
+    break_after: Vec<String>,
+    /// The number of steps that the run may take
+    #[arg(long, value_name = "N")]
+    recursion_limit: Option<u64>,
+    /// Start the run after this time
+    #[arg(long, value_name = "DURATION", value_parser = wait::duration)]
+    delay: Option<Duration>,
+    /// When checkpoints are saved
+    #[arg(long, value_name = "WHEN", value_enum)]
+    durability: Option<SaveWhen>,
+    /// The context of the graph; @FILE and - as for --input
+    #[arg(long, value_name = "JSON")]
+    context: Option<String>,
+    /// The run's configuration: configurable, tags, recursion_limit; @FILE and - as for --input
+    #[arg(long, value_name = "JSON")]
+    config_json: Option<String>,
+    /// Metadata that is kept with the run; @FILE and - as for --input
+    #[arg(long, value_name = "JSON")]
+    metadata: Option<String>,
+    /// The address that the server calls after the run
+    #[arg(long, value_name = "URL")]
+    webhook: Option<String>,
+    #[command(flatten)]
+    yes: Yes,
+}
+
+/// What a server does with a new run while another one is active on its thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum OnConflict {
+    /// The server refuses this run
+    Reject,
+    /// This run waits behind the active run and its queue
+    Enqueue,
+    /// Cancels the active run and everything queued; finished steps are kept
+    Interrupt,
+    /// Deletes the active run, everything queued, and their checkpoints
+    Rollback,
+}
+
+impl From<OnConflict> for Conflict {
+    fn from(given: OnConflict) -> Conflict {
+        match given {
+            OnConflict::Reject => Conflict::Reject,
+            OnConflict::Enqueue => Conflict::Enqueue,
+            OnConflict::Interrupt => Conflict::Interrupt,
+            OnConflict::Rollback => Conflict::Rollback,
+        }
+    }
+}
+
+/// When checkpoints are saved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum SaveWhen {
+    /// Before the next step starts
+    Sync,
+    /// While the next step runs
+    Async,
+    /// Only when the run ends
+    Exit,
+}
+
+impl From<SaveWhen> for Durability {
+    fn from(given: SaveWhen) -> Durability {
+        match given {
+            SaveWhen::Sync => Durability::Sync,
+            SaveWhen::Async => Durability::Async,
+            SaveWhen::Exit => Durability::Exit,
+        }
+    }
+}
+
+impl RunFlags {
+    /// Reads the options of a run, without any request.
+    pub(crate) async fn read(&self, modes: Vec<String>, subgraphs: bool) -> Result<RunOptions, Failure> {
+        let trimmed = |names: &[String]| names.iter().map(|name| name.trim().to_string()).collect();
+        let mut options = RunOptions {
+            modes,
+            subgraphs,
+            conflict: self.on_conflict.map(Conflict::from),
+            before: trimmed(&self.break_before),
+            after: trimmed(&self.break_after),
+            recursion_limit: self.recursion_limit,
+            delay: self.delay.map(|delay| delay.as_secs()),
+            durability: self.durability.map(Durability::from),
+            webhook: self.webhook.clone(),
+            ..RunOptions::default()
+        };
+        for (name, given, value) in [
+            ("--context", &self.context, &mut options.context),
+            ("--config-json", &self.config_json, &mut options.config),
+            ("--metadata", &self.metadata, &mut options.metadata),
+        ] {
+            if let Some(given) = given {
+                *value = Some(input::json(name, given).await?);
+            }
+        }
+        refuse(&options.problems(None))?;
+        Ok(options)
+    }
+}
+
+/// Checks the names of nodes. Servers accept unknown ones without a word.
+pub(crate) async fn check_nodes(server: &AgentServer, assistant: &str, options: &RunOptions) -> Result<(), Failure> {
+    if options.before.is_empty() && options.after.is_empty() {
+        return Ok(());
+    }
+    if server.info().await?.kind.ignores_breakpoints() {
+        refuse(&options.ignored_breakpoints().into_iter().collect::<Vec<_>>())?;
+    }
+    let id = resolve::assistant_id(server, assistant).await?;
+    let nodes = match server.assistant_graph(&id, false).await {
+        Ok(graph) => graph_nodes(&graph),
+        Err(error) if error.is_refusal() => None,
+        Err(error) => return Err(error.into()),
+    };
+    if nodes.is_none() {
+        complain("warning: the server doesn't describe the graph, so the names of nodes are not checked");
+    }
+    refuse(&options.problems(nodes.as_deref()))
+}
+
+/// Asks before a run ends others, and looks again right before it is sent.
+pub(crate) async fn confirm(
+    server: &AgentServer,
+    thread: &str,
+    options: &RunOptions,
+    flags: &RunFlags,
+) -> Result<(), Failure> {
+    let Some(conflict) = options.conflict.filter(|conflict| conflict.cancels()) else { return Ok(()) };
+    if server.info().await?.kind == ServerKind::Aegra {
+        let why = format!("this server ignores the strategy {}: cancel the active run first", conflict.word());
+        return Err(Failure::new(Exit::Failed, format!("nothing was sent: {why}")));
+    }
+    let active = server.active_runs(thread).await?;
+    if active.is_empty() {
+        return Ok(());
+    }
+    consent::yes(&question(&active, conflict), flags.yes).await?;
+    let now = server.active_runs(thread).await?;
+    match now.iter().find(|run| active.iter().all(|shown| shown.run_id != run.run_id)) {
+        Some(other) => {
+            let run = short_id(&other.run_id);
+            Err(Failure::new(
+                Exit::Failed,
+                format!("nothing was sent: run {run} is active by now, and would be ended too"),
+            ))
+        }
+        None => Ok(()),
+    }
+}
+
+fn question(active: &[Run], conflict: Conflict) -> String {
+    let names: Vec<String> = active.iter().take(NAMED).map(|run| short_id(&run.run_id)).collect();
+    let more = if active.len() > NAMED { format!(" and {} more", active.len() - NAMED) } else { String::new() };
+    let runs = if active.len() == 1 { "run".to_string() } else { format!("{} runs", active.len()) };
+    let what = match conflict {
+        Conflict::Rollback => format!("delete {runs} {}{more} with their checkpoints", names.join(", ")),
+        _ => format!("cancel {runs} {}{more}", names.join(", ")),
+    };
+    format!("start a run and {what}")
+}
+
+fn refuse(problems: &[OptionProblem]) -> Result<(), Failure> {
+    let Some(problem) = problems.first() else { return Ok(()) };
+    let option = match problem.option {
+        RunOption::Modes => "--mode",
+        RunOption::Conflict => "--on-conflict",
+        RunOption::Before => "--break-before",
+        RunOption::After => "--break-after",
+        RunOption::RecursionLimit => "--recursion-limit",
+        RunOption::Delay => "--delay",
+        RunOption::Durability => "--durability",
+        RunOption::Context => "--context",
+        RunOption::Config => "--config-json",
+        RunOption::Metadata => "--metadata",
+        RunOption::Webhook => "--webhook",
+    };
+    Err(Failure::usage(format!("{option}: {}; nothing was sent", text::clean(&problem.rule))))
+}

@@ -1,0 +1,244 @@
+//! Runs composed on real servers: forms from their schemas, earlier inputs, options, and strategies that end other runs.
+//!
+//! Ignored without them: `tests/real/serve -- cargo test --test real compose -- --ignored`.
+
+use runtail_api::{Acted, AgentServer, Http, RunStart, ServerKind, StartFailure, StartGuard, ThreadIntent};
+use runtail_core::config::Profile;
+use runtail_core::model::{Conflict, FieldKind, Form, RunOptions};
+use runtail_testkit::process::{Done, run};
+use runtail_testkit::server;
+use runtail_testkit::term::Term;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// One of the servers.
+struct Real {
+    url: String,
+    agent: AgentServer,
+    kind: ServerKind,
+}
+
+impl Real {
+    async fn all() -> Vec<Real> {
+        let mut all = Vec::new();
+        for url in server::all_urls() {
+            let agent = AgentServer::new(Http::new(&Profile::default()).unwrap(), url.parse().unwrap());
+            let kind = agent.info().await.unwrap().kind;
+            all.push(Real { url, agent, kind });
+        }
+        all
+    }
+
+    /// Returns the id of a graph's assistant.
+    async fn assistant(&self, graph: &str) -> String {
+        let all = self.agent.assistants(100, 0).await.unwrap();
+        all.into_iter().find(|one| one.graph_id == graph).unwrap().assistant_id
+    }
+
+    async fn thread(&self) -> String {
+        self.agent.create_thread(&json!({})).await.unwrap().thread_id
+    }
+
+    fn options(&self) -> RunOptions {
+        RunOptions { modes: vec!["values".into()], conflict: Some(Conflict::Enqueue), ..RunOptions::default() }
+    }
+
+    /// Starts a run and returns its id.
+    async fn start(&self, thread: &str, options: &RunOptions, graph: &str, input: Value) -> String {
+        let body = options.body(&self.assistant(graph).await, Some(input));
+        let start = RunStart { thread: thread.into(), body, guard: StartGuard::None };
+        self.agent.start_on_thread(&start).await.unwrap().run_id
+    }
+
+    async fn ended(&self, thread: &str, run: &str) -> String {
+        for _ in 0..600 {
+            match self.agent.run(thread, run).await {
+                Ok(run) if run.is_active() => tokio::time::sleep(Duration::from_millis(100)).await,
+                Ok(run) => return run.status,
+                Err(error) if error.kind == runtail_api::Kind::NotFound => return "deleted".into(),
+                Err(error) => panic!("{error:?}"),
+            }
+        }
+        panic!("run {run} does not end");
+    }
+
+    async fn running(&self, thread: &str, run: &str) {
+        for _ in 0..600 {
+            if self.agent.run(thread, run).await.unwrap().status == "running" {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        panic!("run {run} does not begin");
+    }
+
+    fn runtail(&self, args: &[&str]) -> Done {
+        run(args.iter().copied().chain(["--url", self.url.as_str()]))
+    }
+
+    async fn delete(&self, thread: &str) {
+        self.agent.delete_thread(thread).await.unwrap();
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real compose -- --ignored"]
+async fn schemas_become_forms_where_the_server_has_them() {
+    for real in Real::all().await {
+        let slow = real.agent.graph_facts(&real.assistant("slow").await).await.unwrap();
+        assert!(slow.nodes.is_some_and(|nodes| !nodes.is_empty()), "{:?}", real.kind);
+        let Some(schema) = slow.input_schema else {
+            assert_eq!(real.kind, ServerKind::JavaScript);
+            continue;
+        };
+        let form = Form::of_input(&schema).unwrap();
+        let seconds = form.fields.iter().find(|field| field.name == "seconds").unwrap();
+        assert_eq!(seconds.kind, FieldKind::Number, "{:?}", real.kind);
+        let chat = real.agent.graph_facts(&real.assistant("agent").await).await.unwrap();
+        let form = Form::of_input(&chat.input_schema.unwrap()).unwrap();
+        assert_eq!((form.fields[0].name.as_str(), &form.fields[0].kind), ("messages", &FieldKind::Message));
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real compose -- --ignored"]
+async fn earlier_inputs_are_read_from_the_servers_records() {
+    for real in Real::all().await {
+        let (thread, assistant) = (real.thread().await, real.assistant("slow").await);
+        for seconds in [0.125, 0.25] {
+            let run = real.start(&thread, &real.options(), "slow", json!({"seconds": seconds})).await;
+            real.ended(&thread, &run).await;
+        }
+        let inputs = real.agent.past_inputs(&assistant, Some(&thread)).await.unwrap();
+        let own: Vec<&Value> = inputs.iter().filter(|past| past.thread_id == thread).map(|past| &past.input).collect();
+        assert_eq!(own, [&json!({"seconds": 0.25}), &json!({"seconds": 0.125})], "{:?}", real.kind);
+        // Also without naming the thread.
+        let inputs = real.agent.past_inputs(&assistant, None).await.unwrap();
+        assert!(inputs.iter().any(|past| past.input == json!({"seconds": 0.25})), "{:?}: {inputs:?}", real.kind);
+        real.delete(&thread).await;
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real compose -- --ignored"]
+async fn a_run_that_ends_others_is_previewed_and_checked_again() {
+    for real in Real::all().await {
+        for conflict in [Conflict::Interrupt, Conflict::Rollback] {
+            let thread = real.thread().await;
+            let mut active = Vec::new();
+            for _ in 0..2 {
+                active.push(real.start(&thread, &real.options(), "slow", json!({"seconds": 20})).await);
+            }
+            real.running(&thread, &active[0]).await;
+            let options = RunOptions { conflict: Some(conflict), ..real.options() };
+            let body = options.body(&real.assistant("slow").await, Some(json!({"seconds": 0.1})));
+            let intent = ThreadIntent::Start { thread: thread.clone(), body: Box::new(body.clone()) };
+            let plan = real.agent.plan_on_thread(&intent).await;
+            if real.kind == ServerKind::Aegra {
+                let why = plan.err().unwrap().to_string();
+                assert!(why.contains("ignores the strategy"), "{why}");
+                for run in &active {
+                    real.agent.cancel(&thread, run, runtail_api::CancelAction::Interrupt).await.ok();
+                    real.ended(&thread, run).await;
+                }
+                continue;
+            }
+            let plan = plan.unwrap();
+            let notes: String = plan.preview.notes.iter().map(|note| format!("{note:?}")).collect();
+            let verb = if conflict == Conflict::Rollback {
+                "Deletes 2 runs, 1 of them queued"
+            } else {
+                "Cancels 2 runs, 1 of them queued"
+            };
+            assert!(notes.contains(verb), "{:?}: {notes}", real.kind);
+            // A run that the preview didn't show: nothing is sent.
+            let third = real.start(&thread, &real.options(), "slow", json!({"seconds": 20})).await;
+            let failed = real.agent.act_on_thread(&plan).await.unwrap_err();
+            assert_eq!(failed.failure, StartFailure::Changed, "{failed:?}");
+            active.push(third);
+            let plan = real.agent.plan_on_thread(&intent).await.unwrap();
+            let Acted::Started(started) = real.agent.act_on_thread(&plan).await.unwrap() else { panic!() };
+            assert_eq!(real.ended(&thread, &started.run_id).await, "success", "{:?}", real.kind);
+            for run in &active {
+                let expected = if conflict == Conflict::Rollback { "deleted" } else { "interrupted" };
+                assert_eq!(real.ended(&thread, run).await, expected, "{:?} {conflict:?}", real.kind);
+            }
+            real.delete(&thread).await;
+        }
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real compose -- --ignored"]
+async fn options_take_effect() {
+    for real in Real::all().await {
+        let thread = real.thread().await;
+        let facts = real.agent.graph_facts(&real.assistant("slow").await).await.unwrap();
+        let node = facts.nodes.unwrap()[0].clone();
+        let options = RunOptions {
+            before: vec![node.clone()],
+            recursion_limit: Some(7),
+            metadata: Some(json!({"composed": true})),
+            ..real.options()
+        };
+        let run = real.start(&thread, &options, "slow", json!({"seconds": 0})).await;
+        real.ended(&thread, &run).await;
+        let state = real.agent.thread_state(&thread).await.unwrap();
+        // Aegra goes through them, so they are refused there.
+        let expected = if real.kind.ignores_breakpoints() { json!([]) } else { json!([node]) };
+        assert_eq!(state["next"], expected, "{:?}: {state}", real.kind);
+        let done = real.runtail(&["run", "slow", "--input", "{}", "--break-before", &node, "--thread", &thread]);
+        assert_eq!(done.stderr.contains("ignores breakpoints"), real.kind.ignores_breakpoints(), "{}", done.stderr);
+        real.delete(&thread).await;
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real compose -- --ignored"]
+async fn a_deleted_assistant_is_named_as_the_cause() {
+    for real in Real::all().await {
+        let thread = real.thread().await;
+        let body = real.options().body("5b1f8f34-0000-4000-8000-000000000000", Some(json!({"seconds": 0})));
+        let start = RunStart { thread: thread.clone(), body, guard: StartGuard::None };
+        let failed = real.agent.start_on_thread(&start).await.unwrap_err();
+        assert_eq!(failed.failure, StartFailure::Refused, "{:?}: {failed:?}", real.kind);
+        let story = failed.error.story();
+        assert!(story.to_lowercase().contains("assistant"), "{:?}: {story}", real.kind);
+        real.delete(&thread).await;
+    }
+}
+
+/// A run composed in the dashboard, as a form where the server has schemas, as JSON elsewhere.
+#[test]
+#[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real compose -- --ignored"]
+fn a_form_is_filled_in_and_started() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    for real in runtime.block_on(Real::all()) {
+        let mut term = Term::spawn(&["--url", &real.url], 140, 40);
+        term.wait_for("   2 Assistants ");
+        term.compose("slow");
+        match real.kind {
+            ServerKind::JavaScript => {
+                term.wait_for("no form: the server has no schema for it");
+                // To the end, then delete everything before it.
+                term.keys("\x1b[1;5F");
+                term.keys(&"\x15\x7f".repeat(20));
+                term.keys("{\"seconds\": 0.5}");
+            }
+            _ => {
+                term.wait_until("the form", |term| term.screen().contains("(x) form"));
+                term.keys("0.5");
+                term.wait_for("[ 0.5 ");
+            }
+        }
+        term.wait_for("Ready. Starts one run on a new thread.");
+        term.keys("\x13");
+        term.wait_for("● idle · last run finished ");
+        term.keys("\x03");
+        assert_eq!(term.exit_status().exit_code(), 0);
+        let assistant = runtime.block_on(real.assistant("slow"));
+        let inputs = runtime.block_on(real.agent.past_inputs(&assistant, None)).unwrap();
+        assert_eq!(inputs[0].input, json!({"seconds": 0.5}), "{:?}", real.kind);
+        runtime.block_on(real.delete(&inputs[0].thread_id));
+    }
+}

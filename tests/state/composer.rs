@@ -1,0 +1,240 @@
+//! The composer of a run: its form, its options, and what is sent.
+
+use runtail_api::{Acted, RunStart};
+use runtail_api::{ApiError, GraphFacts, Kind, PastInput, Place, StartError, StartFailure, Started, ThreadIntent};
+use runtail_testkit::dash::{Dash, demo_like};
+use runtail_tui::app::Overlay;
+use runtail_tui::session::msg::{Effect, EffectResult, Msg, ThreadRef};
+use serde_json::{Value, json};
+
+const AGENT: &str = "fe096781-5601-53d2-b2f6-0d3403f7e9ca";
+
+/// The schema of the mock-up (screens reference §9).
+fn schema() -> Value {
+    json!({
+        "$defs": {"Priority": {"enum": ["normal", "high"], "type": "string"}},
+        "properties": {
+            "messages": {"type": "array", "items": {}},
+            "customer": {"type": "string"},
+            "priority": {"$ref": "#/$defs/Priority", "default": "normal"},
+            "budget": {"anyOf": [{"type": "number", "minimum": 0}, {"type": "null"}], "default": null},
+            "context": {"type": "object", "properties": {"channel": {"type": "string"}, "locale": {"type": "string"}}},
+        },
+        "required": ["messages", "customer"], "type": "object", "title": "Ticket",
+    })
+}
+
+fn facts(schema: Option<Value>) -> GraphFacts {
+    let nodes = ["draft", "approve", "act"].map(str::to_string).to_vec();
+    GraphFacts {
+        input_schema: schema,
+        is_of_state: false,
+        context_schema: None,
+        nodes: Some(nodes),
+        ignores_breakpoints: false,
+    }
+}
+
+/// Opens the composer on the first thread with the keys, and answers with these facts.
+#[track_caller]
+fn composer(size: (u16, u16), schema: Option<Value>) -> Dash {
+    let mut dash = demo_like(size);
+    dash.open_server();
+    // The fourth thread is idle; its runs offer "this thread" by default.
+    let effects = dash.keys("<Enter>n");
+    let server = requested(&effects);
+    dash.done(EffectResult::GraphFacts(server, AGENT.into(), Ok(Box::new(facts(schema)))));
+    dash
+}
+
+#[track_caller]
+fn requested(effects: &[Effect]) -> runtail_tui::session::msg::ServerRef {
+    let found = effects.iter().find_map(|effect| match effect {
+        Effect::FetchGraphFacts(server, id) if id == AGENT => Some(server.clone()),
+        _ => None,
+    });
+    found.unwrap_or_else(|| panic!("{effects:?}"))
+}
+
+fn started(effects: &[Effect]) -> Option<(u64, ThreadRef, RunStart)> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::StartRun(number, thread, start) => Some((*number, thread.clone(), (**start).clone())),
+        _ => None,
+    })
+}
+
+#[test]
+fn the_schema_of_the_graph_becomes_a_form() {
+    let mut dash = composer((140, 40), Some(schema()));
+    dash.keys("Please send me the corrected invoice for October.<Tab>");
+    insta::assert_snapshot!("composer_form", dash.screen());
+    // The form can't be sent before it is valid, and the focus moves to the problem.
+    dash.keys("<Tab><Tab>ten<Tab><ctrl-s>");
+    let screen = dash.screen();
+    assert!(
+        screen.contains("✗ must be a number") && screen.contains("budget: must be a number. Nothing was sent."),
+        "{screen}"
+    );
+    dash.keys("<Backspace><Backspace><Backspace>12.5");
+    let (_, _, start) = started(&dash.keys("<ctrl-s>")).unwrap_or_else(|| panic!("{}", dash.screen()));
+    let message = json!([{"role": "user", "content": "Please send me the corrected invoice for October."}]);
+    // The customer is required, but may be in the thread's state.
+    assert_eq!(start.body.input, Some(json!({"messages": message, "priority": "normal", "budget": 12.5})));
+    assert_eq!(start.body.extra["multitask_strategy"], "reject");
+    assert!(start.body.stream_mode.iter().any(|mode| mode == "tasks"));
+}
+
+#[test]
+fn a_small_screen_has_a_page_for_the_options() {
+    let mut dash = composer((80, 24), Some(schema()));
+    dash.keys("Hello<Tab>");
+    insta::assert_snapshot!("composer_small", dash.screen());
+    dash.keys("<ctrl-o>");
+    insta::assert_snapshot!("composer_small_options", dash.screen());
+    dash.keys("<ctrl-o>");
+    assert!(dash.screen().contains("▸ Options"), "{}", dash.screen());
+}
+
+#[test]
+fn the_options_say_what_they_do() {
+    let mut dash = composer((140, 40), Some(schema()));
+    dash.keys("Hi<ctrl-t><ctrl-o>");
+    insta::assert_snapshot!("composer_options", dash.screen());
+    // Rollback says what it deletes.
+    dash.keys("<Tab><Left>");
+    assert!(
+        dash.screen().contains("deletes the active run, everything queued, and their checkpoints"),
+        "{}",
+        dash.screen()
+    );
+    dash.keys("<Right><Tab>dr<Tab><Tab>aprove<Tab>");
+    let screen = dash.screen();
+    assert!(screen.contains("[ draft "), "{screen}");
+    assert!(screen.contains("the graph has no node aprove; did you mean approve?"), "{screen}");
+    assert!(started(&dash.keys("<ctrl-s>")).is_none());
+    assert!(dash.screen().contains("break after: the graph has no node aprove"), "{}", dash.screen());
+    dash.keys("<ctrl-u>act<Tab>50<Tab>5<Tab> <Tab>{\"a\": 1}<Tab>{\"configurable\": {\"b\": 1}}");
+    assert!(started(&dash.keys("<ctrl-s>")).is_none());
+    assert!(dash.screen().contains("the server refuses a context beside config.configurable"), "{}", dash.screen());
+    dash.keys("<ctrl-u>");
+    let (_, _, start) = started(&dash.keys("<ctrl-s>")).unwrap_or_else(|| panic!("{}", dash.screen()));
+    let extra = Value::Object(start.body.extra.clone());
+    assert_eq!(extra["interrupt_before"], json!(["draft"]), "{extra}");
+    assert_eq!(extra["interrupt_after"], json!(["act"]));
+    assert_eq!((&extra["after_seconds"], &extra["durability"]), (&json!(5), &json!("sync")));
+}
+
+#[test]
+fn a_run_that_cancels_others_is_previewed() {
+    let mut dash = composer((140, 40), None);
+    dash.keys("Hi<ctrl-o><Tab><Right><Right>");
+    assert!(dash.screen().contains("cancels the active run and everything queued; finished steps are kept"));
+    let effects = dash.keys("<ctrl-s>");
+    let [Effect::PlanAction(_, _, intent)] = effects.as_slice() else { panic!("{effects:?}: {}", dash.screen()) };
+    let ThreadIntent::Start { body, .. } = &**intent else { panic!("{intent:?}") };
+    assert_eq!(body.extra["multitask_strategy"], "interrupt");
+    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Confirm(_))));
+    // Leaving the preview keeps the composer with its draft.
+    dash.keys("<Esc>");
+    assert!(dash.screen().contains("\"content\": \"Hi\""), "{}", dash.screen());
+}
+
+#[test]
+fn a_refused_run_keeps_the_draft() {
+    let mut dash = composer((140, 40), Some(schema()));
+    let (number, thread, _) = started(&dash.keys("Hello<ctrl-s>")).unwrap();
+    assert!(dash.screen().contains("Sending the request…"), "{}", dash.screen());
+    dash.keys("x");
+    assert!(started(&dash.keys("<ctrl-s>")).is_none(), "it is sent once");
+    let error = ApiError {
+        kind: Kind::NotFound,
+        at: Place::default(),
+        detail: "Thread or assistant not found.".into(),
+        hint: Some(
+            "the thread exists, so its assistant was probably deleted: start a run with another assistant".into(),
+        ),
+    };
+    let failed = StartError { failure: StartFailure::Refused, error };
+    dash.done(EffectResult::Acted(number, thread.clone(), Err(failed)));
+    let screen = dash.screen();
+    assert!(screen.contains("The server refused the run. Your draft is kept."), "{screen}");
+    assert!(screen.contains("its assistant was probably deleted") && screen.contains("Hello"), "{screen}");
+    dash.keys("<Esc>n");
+    assert!(dash.screen().contains("│ Hello "), "{}", dash.screen());
+    dash.later(2000);
+    let (number, thread, _) = started(&dash.keys("<ctrl-s>")).unwrap_or_else(|| panic!("{}", dash.screen()));
+    let run = Started { run_id: "01a1fbb5-1743-72b0-bac9-4236eccc288a".into(), was_found: false };
+    dash.done(EffectResult::Acted(number, thread, Ok(Acted::Started(run))));
+    assert!(!dash.app.overlays.iter().any(|overlay| matches!(overlay, Overlay::Compose(_))), "{}", dash.screen());
+}
+
+#[test]
+fn earlier_inputs_come_from_the_servers_records() {
+    let mut dash = demo_like((140, 40));
+    dash.open_server();
+    let effects = dash.keys("<Enter>n");
+    let server = requested(&effects);
+    let past = |text: &str, more: Value| PastInput {
+        input: json!({"messages": [{"role": "user", "content": text}], "customer": more}),
+        thread_id: "01a1fbb5-173d-77d7-b93d-09bf6dcc9775".into(),
+        at: None,
+    };
+    dash.done(EffectResult::GraphFacts(server.clone(), AGENT.into(), Ok(Box::new(facts(Some(schema()))))));
+    let inputs = vec![past("newest", json!("c_1")), past("older", json!(7))];
+    dash.done(EffectResult::Inputs(server, AGENT.into(), Ok(inputs)));
+    assert!(dash.screen().contains("Last input for agent: ctrl-p"), "{}", dash.screen());
+    dash.keys("mine<ctrl-p>");
+    let screen = dash.screen();
+    assert!(
+        screen.contains("│ newest ") && screen.contains("[ c_1 ") && screen.contains("Earlier input 1 of 2"),
+        "{screen}"
+    );
+    // What the form can't show stays JSON, and says why.
+    dash.keys("<ctrl-p>");
+    let screen = dash.screen();
+    assert!(screen.contains("\"content\": \"older\"") && screen.contains("customer is not a text"), "{screen}");
+    dash.keys("<ctrl-p>");
+    assert!(dash.screen().contains("│ mine "), "{}", dash.screen());
+}
+
+#[test]
+fn without_a_schema_the_last_input_is_offered_as_json() {
+    let mut dash = composer((140, 40), None);
+    let Some(Overlay::Compose(composer)) = dash.app.overlays.last() else { panic!() };
+    let server = composer.server.clone();
+    let input = json!({"topic": "tides"});
+    let past = PastInput { input, thread_id: "01a1fbb5-173d-77d7-b93d-09bf6dcc9775".into(), at: None };
+    dash.done(EffectResult::Inputs(server, AGENT.into(), Ok(vec![past])));
+    let screen = dash.screen();
+    assert!(
+        screen.contains("\"topic\": \"tides\"") && screen.contains("no form: the server has no schema for it"),
+        "{screen}"
+    );
+}
+
+#[test]
+fn an_assistant_is_found_by_typing() {
+    let mut dash = composer((140, 40), Some(schema()));
+    dash.keys("<BackTab><BackTab>deep");
+    let screen = dash.screen();
+    assert!(screen.contains("► deep research (research) v3"), "{screen}");
+    let effects = dash.keys("<Enter>");
+    assert!(
+        effects.iter().any(|effect| matches!(effect, Effect::FetchGraphFacts(_, id) if id != AGENT)),
+        "{effects:?}"
+    );
+    assert!(dash.screen().contains("[ deep research (research) v3"), "{}", dash.screen());
+}
+
+#[test]
+fn the_editor_edits_the_field_or_the_json() {
+    let mut dash = composer((140, 40), Some(schema()));
+    let effects = dash.keys("one<ctrl-e>");
+    assert_eq!(effects, [Effect::EditOutside("one".into())]);
+    dash.feed(Msg::Edited(Ok("one\ntwo\n".into())));
+    assert!(dash.screen().contains("│ two "), "{}", dash.screen());
+    dash.keys("<ctrl-t>");
+    let effects = dash.keys("<ctrl-e>");
+    let [Effect::EditOutside(text)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert!(text.contains("one\\ntwo"), "{text}");
+}
