@@ -36,7 +36,7 @@ pub struct AgentServer {
     /// The base as text, without a trailing slash.
     text: Arc<str>,
     retry: Retry,
-    quirks: Arc<Quirks>,
+    pub(super) quirks: Arc<Quirks>,
 }
 
 /// The server's software.
@@ -461,7 +461,7 @@ impl AgentServer {
         }
     }
 
-    async fn get(&self, parts: &[&str], query: &[(&str, String)]) -> Result<Answer, ApiError> {
+    pub(super) async fn get(&self, parts: &[&str], query: &[(&str, String)]) -> Result<Answer, ApiError> {
         self.get_up_to(parts, query, MAX_BODY).await
     }
 
@@ -479,7 +479,7 @@ impl AgentServer {
     }
 
     /// Sends a POST that only reads.
-    async fn search(&self, parts: &[&str], body: &Value) -> Result<Answer, ApiError> {
+    pub(super) async fn search(&self, parts: &[&str], body: &Value) -> Result<Answer, ApiError> {
         let url = self.url(&Method::POST, parts)?;
         self.send(Method::POST, url, Some(body), &[200], true, MAX_BODY).await
     }

@@ -21,6 +21,7 @@ mod network;
 mod newest;
 mod pages;
 mod reach;
+mod resources;
 mod response;
 mod retry;
 mod rows;
@@ -43,6 +44,7 @@ pub use journal::{Journal, Outcome, SentRequest};
 pub use logs::{LogAsk, LogFilter, LogFollower, LogKind, LogPage, LogScope};
 pub use newest::{Newest, named_newest};
 pub use pages::Pages;
+pub use resources::{AppliedResource, CRON_FIELDS, ResourceIntent, ResourcePlan, assistant_changes};
 pub use retry::Retry;
 pub use stream::EventStream;
 pub use thread_actions::{

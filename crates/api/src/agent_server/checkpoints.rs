@@ -1,8 +1,7 @@
-//! The checkpoints of a thread (acting reference §5), and the keys of its state.
+//! The checkpoints of a thread (acting reference §5).
 
 use super::AgentServer;
 use crate::ApiError;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 impl AgentServer {
@@ -18,11 +17,5 @@ impl AgentServer {
         max_bytes: usize,
     ) -> Result<Box<RawValue>, ApiError> {
         self.get_up_to(&["threads", thread, "state", checkpoint], &[], max_bytes).await?.json()
-    }
-
-    /// Returns the JSON schemas of an assistant, by its id: `{input_schema, state_schema, …}`. Only Python and Aegra servers
-    /// answer this; JavaScript servers refuse it after some seconds.
-    pub async fn assistant_schemas(&self, assistant: &str) -> Result<Value, ApiError> {
-        self.get(&["assistants", assistant, "schemas"], &[]).await?.json()
     }
 }

@@ -17,6 +17,7 @@ pub(crate) struct Quirks {
     run_tail: AtomicU8,
     largest_page: AtomicUsize,
     lacks_thread_streams: AtomicBool,
+    repeats_namespace: AtomicBool,
 }
 
 /// The order of a server's run list.
@@ -49,11 +50,21 @@ impl Default for Quirks {
             run_tail: AtomicU8::new(0),
             largest_page: AtomicUsize::new(LARGEST_PAGE),
             lacks_thread_streams: AtomicBool::new(false),
+            repeats_namespace: AtomicBool::new(false),
         }
     }
 }
 
 impl Quirks {
+    /// Whether an item of the store is requested with a parameter for each label of its namespace.
+    pub(crate) fn repeats_namespace(&self) -> bool {
+        self.repeats_namespace.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn note_repeated_namespace(&self) {
+        self.repeats_namespace.store(true, Ordering::Relaxed);
+    }
+
     pub(super) fn thread_search(&self) -> u8 {
         self.thread_search.load(Ordering::Relaxed)
     }

@@ -1,8 +1,10 @@
 //! The agent server: its storage, its clock and its routes.
 
+pub mod assistants;
 pub mod beginning;
 pub mod cancel;
 pub mod check;
+pub mod crons;
 pub mod edit;
 pub mod emit;
 pub mod exec;
@@ -23,6 +25,7 @@ pub mod runs;
 pub mod scripts;
 pub mod search;
 pub mod state;
+pub mod store;
 pub mod streams;
 pub mod supersteps;
 pub mod threads;
@@ -39,7 +42,7 @@ use feed::{Feed, ReplayLimits};
 use graphs::{GRAPHS, Graph};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use state::{Assistant, Memory, Thread};
+use state::{Assistant, Memory, Thread, Version};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -88,15 +91,17 @@ impl Agent {
         let now = Timestamp::now();
         let assistants = GRAPHS
             .into_iter()
-            .map(|graph| Assistant {
-                id: graph.assistant().to_owned(),
-                graph,
-                name: graph.name().to_owned(),
-                description: None,
-                config: json!({}),
-                metadata: json!({"created_by": "system"}),
-                created_at: now,
-                version: 1,
+            .map(|graph| {
+                let first = Version {
+                    number: 1,
+                    name: graph.name().to_owned(),
+                    description: None,
+                    config: json!({}),
+                    context: json!({}),
+                    metadata: json!({"created_by": "system"}),
+                    created_at: now,
+                };
+                Assistant::new(graph.assistant().to_owned(), graph, first)
             })
             .collect();
         let kind = options.wire.ids.unwrap_or(match options.dialect {

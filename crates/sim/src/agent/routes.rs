@@ -1,7 +1,7 @@
 //! The routes of each server. Calls that a dialect doesn't have are missing.
 
 use super::refuse::Problem;
-use super::{Agent, join, json_response, runs, search, text_response, threads};
+use super::{Agent, assistants, crons, join, json_response, runs, search, store, text_response, threads};
 use crate::Dialect;
 use axum::Router;
 use axum::extract::{Request, State};
@@ -21,7 +21,9 @@ impl Agent {
             Dialect::Contract => contract(),
             Dialect::Python => common(contract()).merge(stateless()).merge(python()),
             Dialect::JavaScript => common(streams()).merge(stateless()).merge(javascript()),
-            Dialect::Aegra => common(streams()).route("/health", get(health)),
+            Dialect::Aegra => common(streams())
+                .route("/health", get(health))
+                .route("/assistants/{assistant}/schemas", get(assistants::schemas)),
         };
         router
             .fallback(no_route)
@@ -50,7 +52,13 @@ fn common(routes: Routes) -> Routes {
         .route("/info", get(info))
         .route("/assistants/search", post(search::assistants))
         .route("/assistants/count", post(search::count_assistants))
-        .route("/assistants/{assistant}", get(search::assistant))
+        .route("/assistants", post(assistants::create))
+        .route("/assistants/{assistant}", get(search::assistant).patch(assistants::patch).delete(assistants::delete))
+        .route("/assistants/{assistant}/versions", post(assistants::versions))
+        .route("/assistants/{assistant}/latest", post(assistants::latest))
+        .route("/store/items", get(store::get).put(store::put).delete(store::delete))
+        .route("/store/items/search", post(store::search))
+        .route("/store/namespaces", post(store::namespaces))
         .route("/assistants/{assistant}/graph", get(search::drawing))
         .route("/threads/search", post(search::threads))
         .route("/threads/{thread}", get(threads::get).patch(threads::patch).delete(threads::delete))
@@ -75,7 +83,15 @@ fn stateless() -> Routes {
 }
 
 fn python() -> Routes {
-    Router::new().route("/runs/cancel", post(runs::cancel_many)).route("/threads/prune", post(threads::prune))
+    Router::new()
+        .route("/runs/cancel", post(runs::cancel_many))
+        .route("/threads/prune", post(threads::prune))
+        .route("/assistants/{assistant}/schemas", get(assistants::schemas))
+        .route("/runs/crons", post(crons::post))
+        .route("/runs/crons/search", post(crons::search))
+        .route("/runs/crons/count", post(crons::count))
+        .route("/runs/crons/{cron}", get(crons::get).patch(crons::patch).delete(crons::delete))
+        .route("/threads/{thread}/runs/crons", post(crons::post_on_thread))
 }
 
 fn javascript() -> Routes {
