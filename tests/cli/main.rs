@@ -19,6 +19,7 @@ mod hostile;
 mod inbox;
 mod logs;
 mod redact;
+mod resources;
 mod revisions;
 mod services;
 mod streams;

@@ -5,6 +5,7 @@ mod dashboard;
 mod forks;
 mod official;
 mod python;
+mod resources;
 mod soak;
 mod source;
 mod viewer;

@@ -224,12 +224,6 @@ impl AgentServer {
         }
     }
 
-    /// Returns an error about this server where no request was sent, or where its answer means something else than it says.
-    fn resource_error(&self, kind: Kind, detail: impl Into<String>, hint: Option<&str>) -> ApiError {
-        let at = super::Place { profile: self.http.profile().to_string(), ..Default::default() };
-        ApiError { kind, at, detail: detail.into(), hint: hint.map(str::to_string) }
-    }
-
     /// Returns the error of an optional call as "not offered" if the server has no such call. JavaScript answers 500 where
     /// `/info` says so by a flag; `is_missing` decides by that answer.
     async fn offered(
@@ -238,9 +232,11 @@ impl AgentServer {
         what: &str,
         is_missing: impl FnOnce(&super::ServerInfo) -> bool,
     ) -> ApiError {
-        let is_missing = match error.status() {
-            Some(405 | 501) => true,
-            Some(400 | 404 | 422 | 500) => self.info().await.is_ok_and(|info| is_missing(&info)),
+        let is_missing = match error.kind {
+            Kind::Status(405) | Kind::Server(501) => true,
+            Kind::NotFound | Kind::Invalid(_) | Kind::Server(500) => {
+                self.info().await.is_ok_and(|info| is_missing(&info))
+            }
             _ => false,
         };
         match is_missing {

@@ -62,7 +62,7 @@ pub use rerun::Rerun;
 pub use revision::{Phase, Revision};
 pub use role::{RevisionRole, Roles};
 pub use run::{Run, RunCreate};
-pub use run_revision::{RevisionAge, RunRevision};
+pub use run_revision::{KnownRevisions, RevisionAge, RunRevision};
 pub use service::{Service, ServiceChange};
 pub use spec::{DeploymentSpec, Fetched, Installation};
 pub use stuck::{Activity, SilenceSource, StuckSign, stuck_signs};

@@ -71,11 +71,12 @@ impl RunRevision {
             server_revision_id: text(&info["host"]["host_revision_id"]),
             why,
         };
+        let by_metadata = named(&run["kwargs"]["config"], &run["metadata"]);
         let Some(newest) = newest else {
-            let named = named(run).map(|(_, name)| name);
-            return judged(RevisionAge::Unknown, named, "the deployment's revisions are not known".into());
+            let id = by_metadata.map(|(_, name)| name);
+            return judged(RevisionAge::Unknown, id, "the deployment's revisions are not known".into());
         };
-        if let Some((field, name)) = named(run) {
+        if let Some((field, name)) = by_metadata {
             let matching: Vec<&Value> = revisions.iter().filter(|row| is_named(row, &name)).collect();
             let id = |row: &Value| text(&row["id"]);
             return match matching.as_slice() {
@@ -112,10 +113,32 @@ impl RunRevision {
     }
 }
 
+/// The ids of a deployment's revisions that its record names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KnownRevisions {
+    pub newest: Option<String>,
+    /// The one that serves traffic.
+    pub serving: Option<String>,
+}
+
+impl KnownRevisions {
+    /// Judges a run by these revisions: by the `config` that it was started with, and its metadata. Returns a few words, such as
+    /// `new revision 4444444`, and nothing if neither names a revision.
+    pub fn words(&self, config: &Value, metadata: &Value) -> Option<String> {
+        let (_, name) = named(config, metadata)?;
+        let id = short_id(&name);
+        Some(match (&self.newest, &self.serving) {
+            (Some(newest), _) if *newest == name => format!("{} {id}", RevisionAge::New.words()),
+            (Some(_), Some(serving)) if *serving == name => format!("{} {id}", RevisionAge::Old.words()),
+            (Some(newest), _) => format!("revision {id}, the newest is {}", short_id(newest)),
+            (None, _) => format!("revision {id}"),
+        })
+    }
+}
+
 /// Returns the revision that a run's metadata names, and the field that does.
-fn named(run: &Value) -> Option<(&'static str, String)> {
-    let config = &run["kwargs"]["config"];
-    let places = [&config["metadata"], &config["configurable"], &run["metadata"]];
+fn named(config: &Value, metadata: &Value) -> Option<(&'static str, String)> {
+    let places = [&config["metadata"], &config["configurable"], metadata];
     FIELDS.into_iter().find_map(|field| {
         let name = places.iter().find_map(|place| place[field].as_str().filter(|name| !name.is_empty()))?;
         Some((field, name.to_string()))
@@ -162,6 +185,19 @@ mod tests {
         let (age, _, why) = by("revision_id", "99999999-9999-4999-8999-999999999999");
         assert_eq!(age, RevisionAge::Unknown);
         assert!(why.contains("not among the deployment's revisions"), "{why}");
+    }
+
+    #[test]
+    fn the_words_for_a_screen_name_the_revision() {
+        let known = KnownRevisions { newest: Some(NEWEST.into()), serving: Some(OLDER.into()) };
+        let words = |name: &str| known.words(&json!({"metadata": {"host_revision_id": name}}), &Value::Null);
+        assert_eq!(words(NEWEST).as_deref(), Some("new revision 44444444"));
+        assert_eq!(words(OLDER).as_deref(), Some("old revision 33333333"));
+        assert_eq!(
+            words("22222222-2222-4222-8222-222222222222").as_deref(),
+            Some("revision 22222222, the newest is 44444444")
+        );
+        assert_eq!(known.words(&json!({"metadata": {}}), &json!({"owner": "ana"})), None);
     }
 
     #[test]

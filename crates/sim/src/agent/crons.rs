@@ -201,23 +201,30 @@ async fn run_due(agent: Arc<Agent>) {
             () = agent.stop.cancelled() => return,
             () = tokio::time::sleep(TICK) => {}
         }
-        let now = Timestamp::now();
-        let mut due = Vec::new();
-        {
-            let mut memory = agent.memory();
-            if memory.crons.is_empty() {
-                return;
-            }
-            for cron in memory.crons.iter_mut().filter(|cron| cron.next.is_some_and(|next| next <= now)) {
-                if cron.is_enabled() {
-                    due.push(cron.clone());
-                }
-                // The schedule was valid before.
-                let _ = cron.plan(&agent, now);
-            }
+        if !start_due(&agent, Timestamp::now()) {
+            return;
         }
-        due.iter().for_each(|cron| run(&agent, cron, now));
     }
+}
+
+/// Starts the runs of crons that are due. Returns whether there are crons.
+fn start_due(agent: &Arc<Agent>, now: Timestamp) -> bool {
+    let mut due = Vec::new();
+    {
+        let mut memory = agent.memory();
+        for cron in memory.crons.iter_mut().filter(|cron| cron.next.is_some_and(|next| next <= now)) {
+            if cron.is_enabled() {
+                due.push(cron.clone());
+            }
+            // The schedule was valid before.
+            let _ = cron.plan(agent, now);
+        }
+        if memory.crons.is_empty() {
+            return false;
+        }
+    }
+    due.iter().for_each(|cron| run(agent, cron, now));
+    true
 }
 
 fn run(agent: &Arc<Agent>, cron: &Cron, now: Timestamp) {
@@ -339,6 +346,28 @@ mod tests {
         assert_eq!(next("0 9 * * 1", "Europe/Warsaw"), "2026-11-23T08:00:00Z");
         assert_eq!(next("0 9 1 1 *", "UTC"), "2027-01-01T09:00:00Z");
         assert_eq!(next("30 2-4,6 13 * 5", "UTC"), "2026-11-27T02:30:00Z", "the 13th or a Friday");
+    }
+
+    #[tokio::test]
+    async fn a_due_cron_starts_a_run_and_is_planned_again() {
+        let agent = Agent::new("a", "http://127.0.0.1:1", &crate::Options::default(), agent_stop());
+        let now = Timestamp::now();
+        let body = json!({"assistant_id": "slow", "schedule": "*/5 * * * *", "on_run_completed": "keep", "input": {}});
+        let row = create(&agent, None, &body, now).unwrap();
+        assert!(start_due(&agent, now) && agent.memory().threads.is_empty(), "not due yet");
+        let due = agent.memory().crons[0].next.unwrap();
+        assert!(start_due(&agent, due));
+        let threads: Vec<String> = agent.memory().threads.keys().cloned().collect();
+        assert_eq!(threads.len(), 1);
+        let memory = agent.memory();
+        let run = &memory.threads[&threads[0]].runs[0];
+        assert_eq!(run.kwargs["config"]["configurable"]["cron_id"], row["cron_id"]);
+        assert!(!memory.threads[&threads[0]].metadata.contains_key("cron_id"), "as on the real server");
+        assert!(memory.crons[0].next.unwrap() > due);
+    }
+
+    fn agent_stop() -> tokio_util::sync::CancellationToken {
+        tokio_util::sync::CancellationToken::new()
     }
 
     #[test]

@@ -33,6 +33,7 @@ pub mod threads;
 pub use refuse::detail;
 
 use crate::clock::Clock;
+use crate::control::ControlServer;
 use crate::ids::{IdClock, Ids};
 use crate::{Dialect, Wire};
 use axum::body::Body;
@@ -44,7 +45,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use state::{Assistant, Memory, Thread, Version};
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -78,11 +79,29 @@ pub struct Agent {
     pub stop: CancellationToken,
     /// Speed of its graphs as a multiple of real time.
     pub speed: f64,
+    /// The deployment that it is the agent server of.
+    pub host: OnceLock<Host>,
     memory: Mutex<Memory>,
     /// When a client last sent a request for live data.
     asked: watch::Sender<Instant>,
     changed: watch::Sender<u64>,
     released: watch::Sender<HashSet<String>>,
+}
+
+/// The deployment of an agent server.
+#[derive(Debug)]
+pub struct Host {
+    pub plane: Arc<ControlServer>,
+    /// The deployment's name.
+    pub deployment: &'static str,
+}
+
+impl Host {
+    /// The revision that served at a time.
+    pub fn revision(&self, at: Timestamp) -> Option<String> {
+        let deployments = self.plane.deployments();
+        deployments.iter().find(|one| one.name == self.deployment)?.serving(at, self.plane.speed)
+    }
 }
 
 impl Agent {
@@ -128,6 +147,7 @@ impl Agent {
             ids,
             stop,
             speed: options.speed,
+            host: OnceLock::new(),
             memory: Mutex::new(Memory { assistants, ..Memory::default() }),
             asked: watch::channel(Instant::now()).0,
             changed: watch::channel(0).0,

@@ -9,6 +9,7 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{delete, get, post};
+use jiff::Timestamp;
 use serde_json::json;
 use std::sync::Arc;
 
@@ -149,13 +150,16 @@ async fn info(State(agent): State<Arc<Agent>>) -> Response {
             "description": "Production-ready Agent Protocol server built on LangGraph",
             "flags": {"assistants": true, "crons": false},
         }),
-        Dialect::Python | Dialect::Contract => json!({
+        Dialect::Python | Dialect::Contract => {
+            let revision = agent.host.get().and_then(|host| host.revision(Timestamp::now()));
+            json!({
             "version": "0.16.7", "langgraph_py_version": "1.2.22",
             "flags": {"assistants": true, "crons": true, "langsmith": false, "langsmith_tracing_replicas": true,
                 "langsmith_tracing_session_on_runs": true},
-            "host": {"kind": "self-hosted", "project_id": null, "host_revision_id": null, "revision_id": null,
-                "tenant_id": null},
-        }),
+            "host": {"kind": if agent.host.get().is_some() { "saas" } else { "self-hosted" }, "project_id": null,
+                "host_revision_id": revision, "revision_id": null, "tenant_id": null},
+            })
+        }
     };
     json_response(StatusCode::OK, &info)
 }

@@ -11,6 +11,7 @@ use crate::features::logs::state::LogView;
 use crate::features::palette::Palette;
 use crate::features::profiles::view::ProfilesPage;
 use crate::features::resources::browse::{Browse, change_service};
+use crate::features::resources::records::Records;
 use crate::features::resources::sign_in::{self, SignIn};
 use crate::features::stream::modes_dialog::ModesDialog;
 use crate::features::thread::actions::answer_by_status;
@@ -45,6 +46,15 @@ impl App {
             }
             Route::ThreadAction(server, intent) => {
                 return self.confirm(server.profile.clone(), Proposal::Thread(server, *intent));
+            }
+            Route::ResourceChange(server, intent) => {
+                return self.confirm(server.profile.clone(), Proposal::Resource(server, *intent));
+            }
+            Route::Records(server, of) => {
+                let mut page = Records::new(server, of);
+                let effects = page.reread(&self.session);
+                self.push(page);
+                return effects;
             }
             Route::SignIn(profile, request) => {
                 self.push(SignIn::new(self.session.next_stream.take(), profile, *request));

@@ -67,5 +67,6 @@ overlays! {
     FirstRun(profiles::first_run::FirstRun);
     Browse(resources::browse::Browse);
     SignIn(resources::sign_in::SignIn);
+    Records(resources::records::Records);
     Inbox(inbox::InboxPage);
 }

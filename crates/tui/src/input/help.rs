@@ -7,7 +7,7 @@ use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::text_input;
 
 /// The contexts with keys of their own, in the order of the help screen.
-const CONTEXTS: [Context; 23] = {
+const CONTEXTS: [Context; 24] = {
     use Context::*;
     [
         Deployments,
@@ -28,6 +28,7 @@ const CONTEXTS: [Context; 23] = {
         Entry,
         Profiles,
         Browse,
+        Records,
         Request,
         SignIn,
         Save,

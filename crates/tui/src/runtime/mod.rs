@@ -19,6 +19,7 @@ mod link;
 mod poll_schedule;
 mod polls;
 mod recording;
+mod resources;
 mod services;
 mod signals;
 mod statuses;

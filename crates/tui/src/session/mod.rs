@@ -11,6 +11,7 @@ pub mod msg;
 pub mod page;
 pub mod prefs;
 pub mod profile;
+pub mod records;
 pub mod refs;
 pub mod request;
 pub mod run;

@@ -3,11 +3,12 @@
 use super::catalog::AfterTest;
 use super::destination::Destination;
 use super::msg::{Described, Effect, LogRef, RevisionRef, ServerRef, StreamTarget, ThreadRef};
+use super::records::RecordList;
 use super::run::Origin;
 use super::subject::Subject;
 use super::thread::AnswerFrom;
 use crate::input::action::{Action, Context};
-use runtail_api::{ApiError, LogKind, SentRequest, ThreadIntent};
+use runtail_api::{ApiError, LogKind, ResourceIntent, SentRequest, ThreadIntent};
 use runtail_core::config::{Mouse, Profile, Timestamps};
 use runtail_core::model::{AuthAuthenticateRequest, Change, Collection, Intent, Service, StatusTime};
 use std::path::PathBuf;
@@ -147,6 +148,10 @@ pub enum Route {
     Change(Arc<str>, Box<Intent>),
     /// The preview of an action on a thread.
     ThreadAction(ServerRef, Box<ThreadIntent>),
+    /// The preview of a change of an assistant, a cron or the store of an agent server.
+    ResourceChange(ServerRef, Box<ResourceIntent>),
+    /// A page of an agent server's records.
+    Records(ServerRef, RecordList),
     /// An authentication, before it is sent.
     SignIn(Arc<str>, Box<AuthAuthenticateRequest>),
     /// The explanation of a revision.

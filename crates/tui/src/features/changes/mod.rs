@@ -3,6 +3,7 @@
 pub mod confirm;
 pub mod editor;
 pub mod journal;
+mod records;
 mod view;
 
 use crate::session::subject::Subject;
