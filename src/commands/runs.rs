@@ -71,7 +71,9 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         Command::Get(Get { thread, run, output }) => {
             let mut row = offered(&server, server.run_row(&thread, &run).await, "reading a run").await?;
             let answered_by = answered_by(&context, &server, &row).await;
-            row["answered_by"] = serde_json::json!(answered_by);
+            if let Some(fields) = row.as_object_mut() {
+                fields.insert("answered_by".into(), serde_json::json!(answered_by));
+            }
             output.one(&row)?;
         }
         Command::Cancel(options) => return cancel::run(&context, &site, &server, options).await,

@@ -33,7 +33,7 @@ impl AgentServer {
             };
             let read = page.len();
             // A server that ignores the offset repeats its rows.
-            let is_new = |row: &Value| rows.iter().all(|known| known["version"] != row["version"]);
+            let is_new = |row: &Value| row.is_object() && rows.iter().all(|known| known["version"] != row["version"]);
             let new: Vec<Value> = page.into_iter().filter(is_new).collect();
             let is_last = read < PAGE || new.is_empty();
             rows.extend(new);

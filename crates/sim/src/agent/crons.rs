@@ -176,6 +176,9 @@ pub fn create(agent: &Arc<Agent>, thread: Option<String>, body: &Value, now: Tim
         let text = format!("Assistant '{asked}' not found");
         return Err(agent.refuse(Problem::Python(StatusCode::NOT_FOUND, text)));
     };
+    if !body["config"].is_null() && !body["config"].is_object() {
+        return Err(agent.refuse(Problem::BadJson));
+    }
     let id = uuid7(now);
     let mut payload = body.clone();
     payload["assistant_id"] = json!(assistant.id);

@@ -139,7 +139,8 @@ impl Records {
             let value = if row[name].is_null() { &row["payload"][name] } else { &row[name] };
             if !value.is_null() || always.contains(&name) {
                 let mut value = value.clone();
-                if let Some(config) = value["configurable"].as_object_mut().filter(|_| name == "config") {
+                let configurable = value.get_mut("configurable").and_then(Value::as_object_mut);
+                if let Some(config) = configurable.filter(|_| name == "config") {
                     // The server's own.
                     config.remove("cron_id");
                 }
