@@ -12,7 +12,7 @@ use runtail_tui::app::subscriptions;
 use runtail_tui::session::msg::{
     Described, Effect, EffectResult, NextPoll, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
 };
-use runtail_tui::session::records::RecordQuery;
+use runtail_tui::session::record_list::RecordQuery;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};

@@ -4,7 +4,7 @@ use runtail_api::{ApiError, Kind, Place, PlanError, ResourceIntent};
 use runtail_core::model::{Consent, NewRevision, Note, PlainRequest, Preview};
 use runtail_testkit::dash::Dash;
 use runtail_tui::session::msg::{Applied, Described, Effect, EffectResult};
-use runtail_tui::session::records::RecordQuery;
+use runtail_tui::session::record_list::RecordQuery;
 use serde_json::{Value, json};
 
 const CRON: &str = "01a20131-4b8d-7343-b7cc-753049e47444";

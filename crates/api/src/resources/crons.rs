@@ -193,7 +193,7 @@ impl AgentServer {
     }
 }
 
-/// Whether a server has no crons. JavaScript answers 500 to their calls, and says so by a flag; Aegra has no such routes.
+/// Whether a server has no crons. JavaScript answers 500 to their calls; a flag of `/info` tells that. Aegra has no such routes.
 fn has_no_crons(info: &ServerInfo) -> bool {
     info.kind == ServerKind::Other || info.raw["flags"]["crons"] == false
 }
@@ -288,11 +288,11 @@ mod tests {
 
     #[test]
     fn an_assistant_of_a_cron_cannot_be_changed() {
-        let Err(PlanError::Wrong(reasons)) = check_names(&json!({"assistant_id": "a", "colour": 1}), &CRON_FIELDS)
+        let Err(PlanError::Wrong(reasons)) = check_names(&json!({"assistant_id": "a", "color": 1}), &CRON_FIELDS)
         else {
             panic!("accepted");
         };
         assert!(reasons[0].starts_with("assistant_id can't be changed"), "{reasons:?}");
-        assert!(reasons[1].starts_with("unknown field colour"), "{reasons:?}");
+        assert!(reasons[1].starts_with("unknown field color"), "{reasons:?}");
     }
 }

@@ -3,7 +3,7 @@
 
 use super::services::Services;
 use crate::session::msg::{Applied, ServerRef};
-use crate::session::records::RecordQuery;
+use crate::session::record_list::RecordQuery;
 use runtail_api::{AgentServer, ApiError, PlanError, ResourceIntent, ResourcePlan};
 use runtail_core::model::{Preview, RunRevision};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! One-time effects and their results.
 
-use super::records::RecordQuery;
+use super::record_list::RecordQuery;
 use super::refs::{Applied, Described, RevisionRef, ServerRef, ThreadRef};
 use super::subscription::Epoch;
 use runtail_api::{

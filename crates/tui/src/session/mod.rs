@@ -11,7 +11,7 @@ pub mod msg;
 pub mod page;
 pub mod prefs;
 pub mod profile;
-pub mod records;
+pub mod record_list;
 pub mod refs;
 pub mod request;
 pub mod run;

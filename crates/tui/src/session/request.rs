@@ -3,7 +3,7 @@
 use super::catalog::AfterTest;
 use super::destination::Destination;
 use super::msg::{Described, Effect, LogRef, RevisionRef, ServerRef, StreamTarget, ThreadRef};
-use super::records::RecordList;
+use super::record_list::RecordList;
 use super::run::Origin;
 use super::subject::Subject;
 use super::thread::AnswerFrom;

@@ -8,7 +8,7 @@ use crate::input::key::Key;
 use crate::session::msg::{
     Described, Effect, ServerRef, StreamTarget, Subscription, SubscriptionId, SubscriptionKind, ThreadRef, WantedStatus,
 };
-use crate::session::records::RecordList;
+use crate::session::record_list::RecordList;
 use crate::session::run::{Origin, Warning, Where, act_on_thread};
 use crate::session::{Component, Cx, Request, Requests, Route, Session};
 use crate::widgets::area::Area;

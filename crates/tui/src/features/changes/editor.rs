@@ -1,6 +1,6 @@
 //! The document editor. All created or changed objects are edited as documents, validated while you type.
 
-use super::{Changes, records, view};
+use super::{Changes, resource_documents, view};
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
 use crate::session::msg::Effect;
@@ -81,10 +81,10 @@ impl Subject {
             }
             Subject::Cron { cron, original, .. } => {
                 let fields = changed_values(original, text).map_err(state_problem)?;
-                ParsedDocument::Resource(records::cron_change(cron.as_deref(), fields))
+                ParsedDocument::Resource(resource_documents::cron_change(cron.as_deref(), fields))
             }
             Subject::Item { at, original, .. } => {
-                ParsedDocument::Resource(records::item_change(at.as_ref(), original, text)?)
+                ParsedDocument::Resource(resource_documents::item_change(at.as_ref(), original, text)?)
             }
         })
     }

@@ -3,7 +3,7 @@
 pub mod confirm;
 pub mod editor;
 pub mod journal;
-mod records;
+mod resource_documents;
 mod view;
 
 use crate::session::subject::Subject;

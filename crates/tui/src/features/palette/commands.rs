@@ -4,7 +4,7 @@ use crate::input::keymap::{Binding, binding};
 use crate::session::catalog::AfterTest;
 use crate::session::destination::{ArgumentKind, Destination, Pane};
 use crate::session::msg::Described;
-use crate::session::records::RecordList;
+use crate::session::record_list::RecordList;
 use crate::session::request::{Pref, ProfileRequest, StreamCommand};
 use crate::session::{Cx, Request, Requests, Route};
 use runtail_core::config::{Mouse, Timestamps};

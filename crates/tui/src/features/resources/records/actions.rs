@@ -5,7 +5,7 @@ use super::rows::RowOf;
 use crate::input::action::Action;
 use crate::session::destination::ArgumentKind;
 use crate::session::msg::Described;
-use crate::session::records::RecordList;
+use crate::session::record_list::RecordList;
 use crate::session::subject::Subject;
 use crate::session::{Cx, Requests, Route};
 use runtail_api::{CRON_FIELDS, ResourceIntent, assistant_changes};

@@ -9,7 +9,7 @@ pub use rows::Row;
 use crate::input::action::{Action, Context};
 use crate::session::loaded::Loaded;
 use crate::session::msg::{Effect, ServerRef};
-use crate::session::records::{RecordList, RecordQuery};
+use crate::session::record_list::{RecordList, RecordQuery};
 use crate::session::{Component, Cx, Request, Requests, Session};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::list::Picker;

@@ -2,7 +2,7 @@
 
 use super::Records;
 use crate::features::resources::browse::ago;
-use crate::session::records::RecordList;
+use crate::session::record_list::RecordList;
 use jiff::Timestamp;
 use runtail_core::model::parse_time;
 use runtail_core::text::{clean, short_id};

@@ -5,7 +5,7 @@ use super::rows::RowOf;
 use crate::features::resources::browse::{GAP, shrunk};
 use crate::features::resources::view::joined;
 use crate::session::Cx;
-use crate::session::records::RecordList;
+use crate::session::record_list::RecordList;
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
