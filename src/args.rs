@@ -1,8 +1,9 @@
 //! The grammar of the command line.
 
 use crate::commands::{
-    answer, assistants, auth, bisect, compare, completions, config, deployments, doctor, fork, inbox, integrations,
-    join, listeners, logs, redact, replay, reproduce, rerun, revisions, run, runs, sim, state, tail, threads, verify,
+    answer, assistants, auth, bisect, compare, completions, config, crons, deployments, doctor, fork, inbox,
+    integrations, join, listeners, logs, redact, replay, reproduce, rerun, revisions, run, runs, sim, state, store,
+    tail, threads, verify,
 };
 use clap::error::ErrorKind;
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
@@ -201,6 +202,12 @@ pub enum Command {
     /// Assistants of an agent server
     #[command(subcommand)]
     Assistants(assistants::Command),
+    /// Crons of an agent server: runs that a schedule starts
+    #[command(subcommand)]
+    Crons(crons::Command),
+    /// The store of an agent server: items in namespaces
+    #[command(subcommand)]
+    Store(store::Command),
     /// Runs of a thread
     #[command(subcommand)]
     Runs(runs::Command),

@@ -2,9 +2,9 @@
 
 use crate::args::{Args, Command};
 use crate::commands::{
-    answer, assistants, auth, bisect, compare, completions, config, dashboard, deployments, doctor, fork, inbox,
-    integrations, join, listeners, logs, man, redact, replay, reproduce, rerun, revisions, run, runs, sim, state, tail,
-    threads, verify,
+    answer, assistants, auth, bisect, compare, completions, config, crons, dashboard, deployments, doctor, fork, inbox,
+    integrations, join, listeners, logs, man, redact, replay, reproduce, rerun, revisions, run, runs, sim, state,
+    store, tail, threads, verify,
 };
 use crate::exit::{Exit, Failure};
 use crate::log;
@@ -69,6 +69,8 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
         Some(Command::Inbox(options)) => inbox::run(&globals, options).await,
         Some(Command::Threads(command)) => threads::run(&globals, command).await,
         Some(Command::Assistants(command)) => assistants::run(&globals, command).await,
+        Some(Command::Crons(command)) => crons::run(&globals, command).await,
+        Some(Command::Store(command)) => store::run(&globals, command).await,
         Some(Command::Runs(command)) => runs::run(&globals, command).await,
         Some(Command::Run(options)) => run::run(&globals, options).await,
         Some(Command::Answer(options)) => answer::run(&globals, options).await,

@@ -375,7 +375,12 @@ pub fn done(effect: &Effect, text: &str, well: bool, at: Timestamp) -> Option<Ef
         }
         Effect::Plan(number, ..) if well => EffectResult::Planned(*number, Ok(Box::new(preview(text)))),
         Effect::Plan(number, ..) => EffectResult::Planned(*number, Err(PlanError::Wrong(vec![text.into()]))),
-        Effect::Send(number, _) => {
+        Effect::PlanResource(number, ..) => EffectResult::Planned(*number, Ok(Box::new(preview(text)))),
+        Effect::ListRecords(number, _, query) => {
+            let rows = vec![record(text), Value::String(text.into()), Value::Array(vec![text.into()])];
+            EffectResult::RecordsListed(*number, query.clone(), if well { Ok(rows) } else { Err(fail()) })
+        }
+        Effect::Send(number, _) | Effect::SendResource(number, _) => {
             let made = Applied { said: text.into(), revision: None, deleting: None };
             EffectResult::Sent(*number, if well { Ok(made) } else { Err(fail()) })
         }

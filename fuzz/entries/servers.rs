@@ -13,12 +13,25 @@ use runtail_tui::session::msg::{
     Described, Effect, EffectResult, NextPoll, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
     ThreadsRead,
 };
+use runtail_tui::session::record_list::RecordQuery;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// Keys that open a screen and request its data.
-const PLACES: [&str; 9] = ["", "<Tab>", "l", "b", "d", "<Enter>", "<Enter>v", "<Enter><Enter>", ":integrations<Enter>"];
+const PLACES: [&str; 11] = [
+    "",
+    "<Tab>",
+    "l",
+    "b",
+    "d",
+    "<Enter>",
+    "<Enter>v",
+    "<Enter><Enter>",
+    ":integrations<Enter>",
+    "<Enter>:crons<Enter>",
+    "<Enter>:store<Enter>",
+];
 /// Responses to one input; an endless list would be read for long.
 const MAX_RESPONSES: usize = 24;
 
@@ -129,6 +142,18 @@ impl Clients {
             }
             Effect::Describe(what) => EffectResult::Described(what.clone(), self.record(what).await),
             Effect::Browse(number, _, of) => EffectResult::Browsed(*number, self.control.collection(of).await),
+            Effect::ListRecords(number, _, query) => {
+                let rows = match query {
+                    RecordQuery::Versions(assistant) => self.agent.assistant_versions(assistant).await,
+                    RecordQuery::Crons => self.agent.crons(50, 0).await,
+                    RecordQuery::Namespaces(prefix) => {
+                        let all = self.agent.store_namespaces(prefix, None, 50, 0).await;
+                        all.map(|all| all.into_iter().map(Into::into).collect())
+                    }
+                    RecordQuery::Items(namespace) => self.agent.store_items(namespace, None, None, 50, 0).await,
+                };
+                EffectResult::RecordsListed(*number, query.clone(), rows)
+            }
             Effect::LoadThread(number, thread) => {
                 EffectResult::ThreadLoaded(*number, self.agent.load_thread(&thread.id).await.map(Box::new))
             }
@@ -140,6 +165,8 @@ impl Clients {
         let mut row = match what {
             Described::Thread(_, id) => self.agent.thread_row(id).await?,
             Described::Deployment(_, id, _) => self.control.deployment_row(id).await?,
+            Described::Run(_, thread, run) => self.agent.run_row(thread, run).await?,
+            Described::Schemas(_, assistant) => self.agent.assistant_schemas(assistant).await?,
             Described::Revision(of) => self.control.revision_row(&of.deployment, &of.revision).await?,
             Described::ForgeSession(_, id) => self.control.forge_session(id).await?,
         };

@@ -156,7 +156,7 @@ fn why_not(error: &PlanError) -> String {
     match error {
         PlanError::Asked(error) => error.to_string(),
         PlanError::Wrong(reasons) => reasons.join("; "),
-        PlanError::Unfit(why) | PlanError::Nothing(why) => why.clone(),
+        PlanError::Unfit(why) | PlanError::NeedsNode(why, _) | PlanError::Nothing(why) => why.clone(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! One file per command. What several commands share is here too: `collections` and `services` (the small lists of the control
-//! plane), `change` (preview, confirmation, request; `change/threads` and `change/acting` act on threads), `wait` (following revisions) and
+//! plane), `change` (preview, confirmation, request; `change/threads` and `change/acting` act on
+//! threads, `change/resources` on assistants, crons and the store), `wait` (following revisions) and
 //! `waiting` (a run that waits for input).
 
 pub(crate) mod answer;
@@ -14,6 +15,7 @@ pub(crate) mod collections;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod crons;
 pub(crate) mod dashboard;
 pub(crate) mod deployments;
 pub(crate) mod doctor;
@@ -37,6 +39,7 @@ pub(crate) mod runs;
 pub(crate) mod services;
 pub(crate) mod sim;
 pub(crate) mod state;
+pub(crate) mod store;
 pub(crate) mod tail;
 pub(crate) mod threads;
 pub(crate) mod verify;

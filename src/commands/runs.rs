@@ -7,6 +7,12 @@ use crate::exit::{Exit, Failure, offered};
 use crate::output::{Column, Output, cell, color, column, status_column, time};
 use crate::resolve;
 use clap::{Args, Subcommand};
+use runtail_api::AgentServer;
+use runtail_core::model::RunRevision;
+use serde_json::Value;
+
+/// Revisions to compare a run with.
+const REVISIONS: usize = 50;
 
 /// Commands for runs.
 #[derive(Debug, Subcommand)]
@@ -37,6 +43,7 @@ pub struct List {
 
 /// Options of `runs get`.
 #[derive(Debug, Args)]
+#[command(after_long_help = GET)]
 pub struct Get {
     /// The thread's id
     #[arg(value_name = "T")]
@@ -48,6 +55,11 @@ pub struct Get {
     output: Output,
 }
 
+const GET: &str = "\
+`answered_by` says whether the newest revision of the deployment (-d) ran it: `revision` is `new`, `old` or `unknown`, and `why` says \
+how this is known. It is compared by the run's metadata, where the server records a revision or a commit there, and by its times. \
+`server_revision_id` is the revision that answers now.";
+
 pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
     let context = Context::load(globals)?;
     let (site, server) = resolve::agent_server(&context).await?;
@@ -57,11 +69,26 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             output.rows(&offered(&server, rows, "listing runs").await?, &columns())?;
         }
         Command::Get(Get { thread, run, output }) => {
-            output.one(&offered(&server, server.run_row(&thread, &run).await, "reading a run").await?)?;
+            let mut row = offered(&server, server.run_row(&thread, &run).await, "reading a run").await?;
+            let answered_by = answered_by(&context, &server, &row).await;
+            if let Some(fields) = row.as_object_mut() {
+                fields.insert("answered_by".into(), serde_json::json!(answered_by));
+            }
+            output.one(&row)?;
         }
         Command::Cancel(options) => return cancel::run(&context, &site, &server, options).await,
     }
     Ok(Exit::Done)
+}
+
+/// Judges which revision of the deployment ran a run. What can't be read is unknown: the run itself was read.
+async fn answered_by(context: &Context, server: &AgentServer, run: &Value) -> RunRevision {
+    let revisions = async {
+        let found = resolve::deployment(context, context.globals.deployment.as_deref()?).await.ok()?;
+        Some(found.site.control.as_ref()?.revision_rows(&found.id, REVISIONS).await.ok()?.items)
+    };
+    let (info, revisions) = tokio::join!(server.info(), revisions);
+    RunRevision::of(run, &info.map(|info| info.raw).unwrap_or_default(), revisions.as_deref())
 }
 
 fn columns() -> [Column; 5] {

@@ -47,6 +47,15 @@ const AGENT_READS: &[&str] = &[
     "-d bot compare ID ID",
     "-d bot assistants list",
     "-d bot assistants graph ID",
+    "-d bot assistants get ID",
+    "-d bot assistants schemas ID",
+    "-d bot assistants versions ID",
+    "-d bot assistants diff ID 1 2",
+    "-d bot crons list",
+    "-d bot crons get ID",
+    "-d bot store namespaces",
+    "-d bot store search a.b",
+    "-d bot store get a.b key",
     "-d bot runs list ID",
     "-d bot runs get ID r",
 ];
@@ -74,6 +83,14 @@ const WRITES: &[&str] = &[
     "-d bot fork ID --input {}",
     "-d bot state set ID --values null --as-node __end__",
     "-d bot rerun ID r",
+    "-d bot assistants restore ID 1 --yes",
+    "-d bot crons create ID --schedule 0",
+    "-d bot crons update ID --schedule 0",
+    "-d bot crons pause ID",
+    "-d bot crons resume ID",
+    "-d bot crons delete ID --yes",
+    "-d bot store put a.b key {}",
+    "-d bot store delete a.b key --yes",
 ];
 
 const PROVIDER: &str = "provider_id = \"new\"\nname = \"n\"\nclient_id = \"c\"\nclient_secret = \"env:CANARY_CLIENT\"\n\

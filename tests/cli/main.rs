@@ -23,6 +23,7 @@ mod inbox;
 mod logs;
 mod redact;
 mod reproduce;
+mod resources;
 mod revisions;
 mod run_options;
 mod services;

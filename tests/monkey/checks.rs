@@ -64,7 +64,7 @@ impl ActionChecks {
     /// Records an effect that `update` returned for a message.
     pub fn on_effect(&mut self, app: &App, msg: &Msg, effect: &Effect) {
         match effect {
-            Effect::Send(number, _) | Effect::Act(number, _) => {
+            Effect::Send(number, _) | Effect::SendResource(number, _) | Effect::Act(number, _) => {
                 assert!(matches!(msg, Msg::Key(_)), "{effect:?} was caused by {msg:?}, not by a key");
                 assert!(self.drawn.contains(number), "{effect:?} was sent before its preview was on the screen");
                 self.confirm(app, *number);
@@ -91,7 +91,7 @@ impl ActionChecks {
         let confirm = confirm.expect("the dialog is still there when it is sent");
         let preview = confirm.preview().expect("what is sent was planned");
         match &confirm.proposal {
-            Proposal::Service(_) => {
+            Proposal::Service(_) | Proposal::Resource(..) => {
                 let url: url::Url = preview.request.url.parse().expect("an address");
                 self.confirmed.push((preview.request.method.clone(), url.path().to_string()));
             }

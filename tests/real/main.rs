@@ -9,6 +9,7 @@ mod forks;
 mod official;
 mod python;
 mod reproduce;
+mod resources;
 mod soak;
 mod source;
 mod viewer;

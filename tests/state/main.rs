@@ -32,6 +32,7 @@ mod palette;
 mod profiles;
 mod record;
 mod recording;
+mod records;
 mod redraw;
 mod reliability;
 mod resources;

@@ -41,7 +41,7 @@ pub struct AgentServer {
     /// The base as text, without a trailing slash.
     text: Arc<str>,
     retry: Retry,
-    quirks: Arc<Quirks>,
+    pub(super) quirks: Arc<Quirks>,
 }
 
 /// The server's software.
@@ -521,7 +521,7 @@ impl AgentServer {
         self.get_up_to(parts, &[], max_bytes).await?.json()
     }
 
-    async fn get(&self, parts: &[&str], query: &[(&str, String)]) -> Result<Answer, ApiError> {
+    pub(super) async fn get(&self, parts: &[&str], query: &[(&str, String)]) -> Result<Answer, ApiError> {
         self.get_up_to(parts, query, MAX_BODY).await
     }
 
@@ -539,7 +539,7 @@ impl AgentServer {
     }
 
     /// Sends a POST that only reads.
-    async fn search(&self, parts: &[&str], body: &Value) -> Result<Answer, ApiError> {
+    pub(super) async fn search(&self, parts: &[&str], body: &Value) -> Result<Answer, ApiError> {
         self.search_up_to(parts, body, MAX_BODY).await
     }
 

@@ -150,6 +150,28 @@ impl ApiError {
         self
     }
 
+    /// Prepends to the hint.
+    pub(crate) fn hinted(self, more: &str) -> ApiError {
+        let hint = self.hint.map_or_else(|| more.to_string(), |hint| format!("{more}; {hint}"));
+        ApiError { hint: Some(hint), ..self }
+    }
+
+    /// Adds a hint to the error of a change if it is unknown whether the change was made.
+    pub(crate) fn maybe_applied(self) -> ApiError {
+        match self.kind {
+            // An unexpected success status is not reliable.
+            Kind::Network
+            | Kind::Timeout
+            | Kind::Protocol
+            | Kind::TooLarge(_)
+            | Kind::Server(_)
+            | Kind::Status(200..=299) => {
+                self.hinted("it was sent once and may have been applied nevertheless: check before you try again")
+            }
+            _ => self,
+        }
+    }
+
     /// Returns the error in one line.
     pub fn cause(&self) -> String {
         let said = match self.status() {

@@ -22,6 +22,7 @@ mod newest;
 mod pages;
 mod reach;
 mod reproduce;
+mod resources;
 mod response;
 mod retry;
 mod rows;
@@ -48,6 +49,7 @@ pub use logs::{LogAsk, LogFilter, LogFollower, LogKind, LogPage, LogScope};
 pub use newest::{Newest, named_newest};
 pub use pages::Pages;
 pub use reproduce::{ReproduceIntent, ReproducePlan, Reproduced, StateDifference};
+pub use resources::{AppliedResource, CRON_FIELDS, ResourceIntent, ResourcePlan, assistant_changes};
 pub use retry::Retry;
 pub use stream::EventStream;
 pub use thread_actions::{

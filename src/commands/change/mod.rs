@@ -4,6 +4,7 @@ pub(crate) mod acting;
 mod deployments;
 pub(crate) mod fields;
 pub(crate) mod preview;
+pub(crate) mod resources;
 mod revisions;
 pub(crate) mod threads;
 

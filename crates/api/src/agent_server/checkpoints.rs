@@ -1,4 +1,4 @@
-//! The checkpoints of a thread (acting reference §5), and the keys of its state.
+//! The checkpoints of a thread (acting reference §5).
 
 use super::AgentServer;
 use crate::ApiError;
@@ -114,12 +114,6 @@ impl AgentServer {
     async fn subgraph_state(&self, thread: &str, place: &Value, max_bytes: usize) -> Result<Box<RawValue>, ApiError> {
         let body = json!({"checkpoint": place, "subgraphs": true});
         self.search_up_to(&["threads", thread, "state", "checkpoint"], &body, max_bytes).await?.json()
-    }
-
-    /// Returns the JSON schemas of an assistant, by its id: `{input_schema, state_schema, …}`. Only Python and Aegra servers
-    /// answer this; JavaScript servers refuse it after some seconds.
-    pub async fn assistant_schemas(&self, assistant: &str) -> Result<Value, ApiError> {
-        self.get(&["assistants", assistant, "schemas"], &[]).await?.json()
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) struct Quirks {
     values_search: AtomicU8,
     /// Whether metadata filters match nested values: 0 unknown, 1 yes, 2 no.
     nested_metadata: AtomicU8,
+    repeats_namespace: AtomicBool,
 }
 
 /// The order of a server's run list.
@@ -67,11 +68,21 @@ impl Default for Quirks {
             lacks_thread_count: AtomicBool::new(false),
             values_search: AtomicU8::new(0),
             nested_metadata: AtomicU8::new(0),
+            repeats_namespace: AtomicBool::new(false),
         }
     }
 }
 
 impl Quirks {
+    /// Whether an item of the store is requested with a parameter for each label of its namespace.
+    pub(crate) fn repeats_namespace(&self) -> bool {
+        self.repeats_namespace.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn note_repeated_namespace(&self) {
+        self.repeats_namespace.store(true, Ordering::Relaxed);
+    }
+
     pub(super) fn thread_search(&self) -> u8 {
         self.thread_search.load(Ordering::Relaxed)
     }

@@ -99,7 +99,7 @@ impl ControlPlane {
         let other = [revision, &[SPELLINGS[1].to_string()]].concat();
         let neither = "it has neither form of this call; it may not support interrupting";
         self.send_plan(plan, &other).await.map_err(|error| match error.kind {
-            Kind::NotFound | Kind::Status(405) => hinted(error, neither),
+            Kind::NotFound | Kind::Status(405) => error.hinted(neither),
             _ => error,
         })
     }
@@ -127,7 +127,7 @@ impl ControlPlane {
             Err(ApiError { kind: Kind::NotFound, .. }) => {
                 return Err(stale(format!("{name} disappeared after the preview")));
             }
-            Err(error) => return Err(hinted(error, "nothing was sent")),
+            Err(error) => return Err(error.hinted("nothing was sent")),
         };
         let before = plan.before.as_ref().unwrap_or(&Value::Null);
         if super::is_being_deleted(&now) && !super::is_being_deleted(before) {
@@ -250,28 +250,12 @@ fn is_missing_route(plan: &Plan, error: &ApiError) -> bool {
 
 /// Adds a hint to errors with a known cause, and if it is unknown whether the change was made.
 fn explained(error: ApiError) -> ApiError {
-    let hint = match error.kind {
-        // An unexpected success status is not reliable.
-        Kind::Network
-        | Kind::Timeout
-        | Kind::Protocol
-        | Kind::TooLarge(_)
-        | Kind::Server(_)
-        | Kind::Status(200..=299) => {
-            "it was sent once and may have been applied nevertheless: check before you try again"
-        }
-        // Control-plane reference §6. If the server says so itself, the error has a hint already.
-        Kind::Conflict if error.hint.is_none() && error.at.path.ends_with("/v2/deployments") => {
+    // Control-plane reference §6. If the server says so itself, the error has a hint already.
+    if error.kind == Kind::Conflict && error.hint.is_none() && error.at.path.ends_with("/v2/deployments") {
+        return error.hinted(
             "the tracing project of an earlier deployment of that name may still be there: choose another name, or delete \
-             that project; `deployments delete --delete-tracing-project` takes it along the next time"
-        }
-        _ => return error,
-    };
-    hinted(error, hint)
-}
-
-/// Prepends to an error's hint.
-fn hinted(error: ApiError, more: &str) -> ApiError {
-    let hint = error.hint.map_or_else(|| more.to_string(), |hint| format!("{more}; {hint}"));
-    ApiError { hint: Some(hint), ..error }
+             that project; `deployments delete --delete-tracing-project` takes it along the next time",
+        );
+    }
+    error.maybe_applied()
 }

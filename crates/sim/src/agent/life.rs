@@ -196,8 +196,12 @@ fn new_run(
     let delay = body["after_seconds"].as_f64().unwrap_or(0.0).clamp(0.0, 86_400.0);
     let created_at = SignedDuration::try_from_secs_f64(delay).ok().and_then(|delay| now.checked_add(delay).ok());
     let strategy = if agent.dialect == Dialect::JavaScript { "reject" } else { "enqueue" };
+    let mut kwargs = kwargs(agent.dialect, &id, &thread.id, assistant, body, &metadata, stateless, now);
+    if let Some(revision) = agent.host.get().and_then(|host| host.revision(now)) {
+        kwargs["config"]["metadata"]["langgraph_host_revision_id"] = json!(revision);
+    }
     Run {
-        kwargs: kwargs(agent.dialect, &id, &thread.id, assistant, body, &metadata, stateless, now),
+        kwargs,
         id,
         thread: thread.id.clone(),
         assistant: assistant.id.clone(),

@@ -1,8 +1,10 @@
 //! The agent server: its storage, its clock and its routes.
 
+pub mod assistants;
 pub mod beginning;
 pub mod cancel;
 pub mod check;
+pub mod crons;
 pub mod edit;
 pub mod emit;
 pub mod exec;
@@ -23,6 +25,7 @@ pub mod runs;
 pub mod scripts;
 pub mod search;
 pub mod state;
+pub mod store;
 pub mod streams;
 pub mod supersteps;
 pub mod threads;
@@ -30,6 +33,7 @@ pub mod threads;
 pub use refuse::detail;
 
 use crate::clock::Clock;
+use crate::control::ControlServer;
 use crate::ids::{IdClock, Ids};
 use crate::{Dialect, Wire};
 use axum::body::Body;
@@ -39,9 +43,9 @@ use feed::{Feed, ReplayLimits};
 use graphs::{GRAPHS, Graph};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use state::{Assistant, Memory, Thread};
+use state::{Assistant, Memory, Thread, Version};
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -75,11 +79,29 @@ pub struct Agent {
     pub stop: CancellationToken,
     /// Speed of its graphs as a multiple of real time.
     pub speed: f64,
+    /// The deployment that it is the agent server of.
+    pub host: OnceLock<Host>,
     memory: Mutex<Memory>,
     /// When a client last sent a request for live data.
     asked: watch::Sender<Instant>,
     changed: watch::Sender<u64>,
     released: watch::Sender<HashSet<String>>,
+}
+
+/// The deployment of an agent server.
+#[derive(Debug)]
+pub struct Host {
+    pub plane: Arc<ControlServer>,
+    /// The deployment's name.
+    pub deployment: &'static str,
+}
+
+impl Host {
+    /// The revision that served at a time.
+    pub fn revision(&self, at: Timestamp) -> Option<String> {
+        let deployments = self.plane.deployments();
+        deployments.iter().find(|one| one.name == self.deployment)?.serving(at, self.plane.speed)
+    }
 }
 
 impl Agent {
@@ -88,15 +110,17 @@ impl Agent {
         let now = Timestamp::now();
         let assistants = GRAPHS
             .into_iter()
-            .map(|graph| Assistant {
-                id: graph.assistant().to_owned(),
-                graph,
-                name: graph.name().to_owned(),
-                description: None,
-                config: json!({}),
-                metadata: json!({"created_by": "system"}),
-                created_at: now,
-                version: 1,
+            .map(|graph| {
+                let first = Version {
+                    number: 1,
+                    name: graph.name().to_owned(),
+                    description: None,
+                    config: json!({}),
+                    context: json!({}),
+                    metadata: json!({"created_by": "system"}),
+                    created_at: now,
+                };
+                Assistant::new(graph.assistant().to_owned(), graph, first)
             })
             .collect();
         let kind = options.wire.ids.unwrap_or(match options.dialect {
@@ -123,6 +147,7 @@ impl Agent {
             ids,
             stop,
             speed: options.speed,
+            host: OnceLock::new(),
             memory: Mutex::new(Memory { assistants, ..Memory::default() }),
             asked: watch::channel(Instant::now()).0,
             changed: watch::channel(0).0,

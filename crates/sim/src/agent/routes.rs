@@ -1,7 +1,7 @@
 //! The routes of each server. Calls that a dialect doesn't have are missing.
 
 use super::refuse::Problem;
-use super::{Agent, join, json_response, runs, search, text_response, threads};
+use super::{Agent, assistants, crons, join, json_response, runs, search, store, text_response, threads};
 use crate::Dialect;
 use axum::Router;
 use axum::extract::{Request, State};
@@ -9,6 +9,7 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{delete, get, post};
+use jiff::Timestamp;
 use serde_json::json;
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ impl Agent {
             Dialect::JavaScript => common(streams()).merge(stateless()).merge(javascript()),
             Dialect::Aegra => common(streams())
                 .route("/health", get(health))
-                .route("/assistants/{assistant}/schemas", get(search::schemas)),
+                .route("/assistants/{assistant}/schemas", get(assistants::schemas)),
         };
         router
             .fallback(no_route)
@@ -52,7 +53,13 @@ fn common(routes: Routes) -> Routes {
         .route("/info", get(info))
         .route("/assistants/search", post(search::assistants))
         .route("/assistants/count", post(search::count_assistants))
-        .route("/assistants/{assistant}", get(search::assistant))
+        .route("/assistants", post(assistants::create))
+        .route("/assistants/{assistant}", get(search::assistant).patch(assistants::patch).delete(assistants::delete))
+        .route("/assistants/{assistant}/versions", post(assistants::versions))
+        .route("/assistants/{assistant}/latest", post(assistants::latest))
+        .route("/store/items", get(store::get).put(store::put).delete(store::delete))
+        .route("/store/items/search", post(store::search))
+        .route("/store/namespaces", post(store::namespaces))
         .route("/assistants/{assistant}/graph", get(search::drawing))
         .route("/threads/search", post(search::threads))
         .route("/threads/{thread}", get(threads::get).patch(threads::patch).delete(threads::delete))
@@ -78,9 +85,14 @@ fn stateless() -> Routes {
 
 fn python() -> Routes {
     Router::new()
-        .route("/assistants/{assistant}/schemas", get(search::schemas))
         .route("/runs/cancel", post(runs::cancel_many))
         .route("/threads/prune", post(threads::prune))
+        .route("/assistants/{assistant}/schemas", get(assistants::schemas))
+        .route("/runs/crons", post(crons::post))
+        .route("/runs/crons/search", post(crons::search))
+        .route("/runs/crons/count", post(crons::count))
+        .route("/runs/crons/{cron}", get(crons::get).patch(crons::patch).delete(crons::delete))
+        .route("/threads/{thread}/runs/crons", post(crons::post_on_thread))
 }
 
 fn javascript() -> Routes {
@@ -138,13 +150,16 @@ async fn info(State(agent): State<Arc<Agent>>) -> Response {
             "description": "Production-ready Agent Protocol server built on LangGraph",
             "flags": {"assistants": true, "crons": false},
         }),
-        Dialect::Python | Dialect::Contract => json!({
+        Dialect::Python | Dialect::Contract => {
+            let revision = agent.host.get().and_then(|host| host.revision(Timestamp::now()));
+            json!({
             "version": "0.16.7", "langgraph_py_version": "1.2.22",
             "flags": {"assistants": true, "crons": true, "langsmith": false, "langsmith_tracing_replicas": true,
                 "langsmith_tracing_session_on_runs": true},
-            "host": {"kind": "self-hosted", "project_id": null, "host_revision_id": null, "revision_id": null,
-                "tenant_id": null},
-        }),
+            "host": {"kind": if agent.host.get().is_some() { "saas" } else { "self-hosted" }, "project_id": null,
+                "host_revision_id": revision, "revision_id": null, "tenant_id": null},
+            })
+        }
     };
     json_response(StatusCode::OK, &info)
 }

@@ -1,6 +1,6 @@
 //! Threads, states, runs and assistants as JSON, in the format of each server.
 
-use super::state::{Assistant, Checkpoint, Interrupt, Object, Run, Task, Thread};
+use super::state::{Assistant, Checkpoint, Interrupt, Object, Run, Task, Thread, Version};
 use crate::Dialect;
 use crate::ids::{iso, iso_millis, iso_z};
 use jiff::Timestamp;
@@ -15,11 +15,11 @@ fn time(dialect: Dialect, at: Timestamp) -> String {
 }
 
 pub fn assistant(dialect: Dialect, assistant: &Assistant) -> Value {
-    let at = time(dialect, assistant.created_at);
+    let (created, updated) = (time(dialect, assistant.created_at), time(dialect, assistant.updated_at));
     let mut row = json!({
-        "assistant_id": assistant.id, "graph_id": assistant.graph.name(), "config": assistant.config, "context": {},
-        "metadata": assistant.metadata, "name": assistant.name, "created_at": at, "updated_at": at,
-        "version": assistant.version, "description": assistant.description,
+        "assistant_id": assistant.id, "graph_id": assistant.graph.name(), "config": assistant.config,
+        "context": assistant.context, "metadata": assistant.metadata, "name": assistant.name, "created_at": created,
+        "updated_at": updated, "version": assistant.version, "description": assistant.description,
     });
     if dialect == Dialect::Aegra {
         let text = format!("Default assistant for graph '{}'", assistant.graph.name());
@@ -27,6 +27,15 @@ pub fn assistant(dialect: Dialect, assistant: &Assistant) -> Value {
         row["user_id"] = json!("system");
     }
     row
+}
+
+/// A version of an assistant.
+pub fn version(dialect: Dialect, assistant: &Assistant, version: &Version) -> Value {
+    json!({
+        "assistant_id": assistant.id, "version": version.number, "graph_id": assistant.graph.name(),
+        "config": version.config, "context": version.context, "metadata": version.metadata,
+        "created_at": time(dialect, version.created_at), "name": version.name, "description": version.description,
+    })
 }
 
 /// A thread's row. Its keys depend on its history.

@@ -118,18 +118,6 @@ pub async fn drawing(State(agent): State<Arc<Agent>>, Path(id): Path<String>, ur
     }
 }
 
-/// `GET /assistants/{id}/schemas`: by id only.
-pub async fn schemas(State(agent): State<Arc<Agent>>, Path(id): Path<String>) -> Response {
-    if Uuid::try_parse(&id).is_err() {
-        return *agent.refuse(Problem::NotAnAssistantId(id));
-    }
-    match agent.assistant(&id) {
-        Some(assistant) => ok(&assistant.graph.schemas()),
-        None if agent.dialect == Dialect::Python => *agent.refuse(Problem::NoRun(id)),
-        None => *agent.refuse(Problem::NotAnAssistantId(id)),
-    }
-}
-
 fn found_threads(agent: &Agent, body: &Value) -> Result<Vec<Value>, Refusal> {
     // Aegra ignores the field.
     let ids: Option<Vec<&str>> = body["ids"]

@@ -1,7 +1,9 @@
 //! What an agent server stores: assistants, threads, their runs and checkpoints. `rows` writes them as JSON.
 
+use super::crons::Cron;
 use super::feed::Feed;
 use super::graphs::Graph;
+use super::store::Item;
 use crate::clock::Clock;
 use crate::ids::stable_hex;
 use jiff::Timestamp;
@@ -20,6 +22,10 @@ pub struct Memory {
     pub assistants: Vec<Assistant>,
     /// Threads by id.
     pub threads: BTreeMap<String, Thread>,
+    /// Crons, in the order of their creation.
+    pub crons: Vec<Cron>,
+    /// The items of the store, in the order of their creation.
+    pub items: Vec<Item>,
     /// Each thread's stream. It may have readers before the thread exists.
     pub feeds: HashMap<String, Arc<Feed>>,
 }
@@ -35,11 +41,65 @@ pub struct Assistant {
     pub description: Option<String>,
     /// Its configuration.
     pub config: Value,
+    pub context: Value,
     pub metadata: Value,
     /// When it was created.
     pub created_at: Timestamp,
+    pub updated_at: Timestamp,
     /// The current version.
     pub version: u32,
+    /// All versions, oldest first.
+    pub versions: Vec<Version>,
+}
+
+/// A version of an assistant.
+#[derive(Debug, Clone)]
+pub struct Version {
+    pub number: u32,
+    pub name: String,
+    pub description: Option<String>,
+    pub config: Value,
+    pub context: Value,
+    pub metadata: Value,
+    pub created_at: Timestamp,
+}
+
+impl Assistant {
+    /// Creates an assistant with its first version.
+    pub fn new(id: String, graph: Graph, first: Version) -> Assistant {
+        let mut assistant = Assistant {
+            id,
+            graph,
+            name: String::new(),
+            description: None,
+            config: Value::Null,
+            context: Value::Null,
+            metadata: Value::Null,
+            created_at: first.created_at,
+            updated_at: first.created_at,
+            version: 0,
+            versions: Vec::new(),
+        };
+        assistant.take(first);
+        assistant
+    }
+
+    /// Adds a version and makes it the current one.
+    pub fn take(&mut self, version: Version) {
+        self.show(&version);
+        self.updated_at = version.created_at;
+        self.versions.push(version);
+    }
+
+    /// Makes a version the current one.
+    pub fn show(&mut self, version: &Version) {
+        self.version = version.number;
+        self.name.clone_from(&version.name);
+        self.description.clone_from(&version.description);
+        self.config.clone_from(&version.config);
+        self.context.clone_from(&version.context);
+        self.metadata.clone_from(&version.metadata);
+    }
 }
 
 /// A node's question.

@@ -197,6 +197,15 @@ impl Deployment {
         )
     }
 
+    /// The revision that served at a time.
+    pub fn serving(&self, at: Timestamp, speed: f64) -> Option<String> {
+        let made = self.revisions.partition_point(|revision| revision.created_at <= at);
+        let revisions = &self.revisions[..made];
+        let phases = phases(revisions, at, speed);
+        let serving = revisions.iter().zip(&phases).rev().find(|(_, phase)| phase.status == "DEPLOYED");
+        serving.map(|(revision, _)| revision.id.clone())
+    }
+
     /// Its record; `None` when it is gone.
     pub fn json(&self, tenant: &str, now: Timestamp, speed: f64) -> Option<Value> {
         let status = self.status(now, speed)?;

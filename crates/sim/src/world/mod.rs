@@ -7,7 +7,7 @@ mod many;
 mod past;
 mod stories;
 
-use super::agent::Agent;
+use super::agent::{Agent, Host};
 use super::control::ControlServer;
 use super::{Options, Scenario};
 use futures::FutureExt;
@@ -45,6 +45,9 @@ pub fn fill(
         Scenario::Demo => {
             for (plane, agent) in planes.iter().zip(agents) {
                 demo::fill(plane, &agent.url);
+                let deployment = if plane.region == "us" { "support-bot" } else { "translation-hub" };
+                // Set once, before the server answers.
+                let _ = agent.host.set(Host { plane: plane.clone(), deployment });
                 alive::push(plane, stop);
             }
             return planes.iter().zip(agents).map(|(plane, agent)| history(plane, agent, stop)).collect();

@@ -3,9 +3,11 @@
 
 use super::stories::{Act, Story, stories};
 use crate::Dialect;
+use crate::agent::crons::create as create_cron;
 use crate::agent::graphs::Graph;
 use crate::agent::life::{self, Origin};
-use crate::agent::state::{Assistant, Thread};
+use crate::agent::state::{Assistant, Thread, Version};
+use crate::agent::store::Item;
 use crate::agent::{Agent, edit};
 use crate::clock::Clock;
 use crate::ids::{before, stable_uuid, uuid7};
@@ -28,6 +30,8 @@ const NO_WORKER: Duration = Duration::from_secs(6 * 3600);
 pub async fn fill(agent: &Arc<Agent>, region: &str) {
     let now = Timestamp::now();
     assistants(agent, region, now);
+    crons(agent, region, now);
+    items(agent, now);
     for story in stories(region) {
         tell(agent, region, now, story).await;
     }
@@ -165,24 +169,68 @@ fn assistants(agent: &Agent, region: &str, now: Timestamp) {
             Graph::Sync,
         ]
     };
-    let (name, graph, about, config) = if region == "us" {
-        ("support-formal", Graph::Support, "Speaks to companies", json!({"configurable": {"tone": "formal"}}))
+    let (name, graph, about, versions) = if region == "us" {
+        let versions = [json!({"tone": "neutral"}), json!({"tone": "friendly"}), json!({"tone": "formal"})];
+        ("support-formal", Graph::Support, "Speaks to companies", versions)
     } else {
-        ("research-deep", Graph::Research, "Reads more, takes longer", json!({"configurable": {"depth": 3}}))
+        let versions = [json!({"depth": 1}), json!({"depth": 2, "language": "en"}), json!({"depth": 3})];
+        ("research-deep", Graph::Research, "Reads more, takes longer", versions)
     };
     let mut memory = agent.memory();
     memory.assistants.retain(|assistant| !hidden.contains(&assistant.graph));
     for (n, assistant) in memory.assistants.iter_mut().enumerate() {
         assistant.created_at = before(now, 3600.0 * 24.0 * (40.0 - n as f64));
+        assistant.updated_at = assistant.created_at;
     }
-    memory.assistants.push(Assistant {
-        id: stable_uuid(name),
-        graph,
+    let version = |number: u32, context: &Value| Version {
+        number,
         name: name.to_owned(),
         description: Some(about.to_owned()),
-        config,
+        config: json!({"configurable": context}),
+        context: context.clone(),
         metadata: json!({"created_by": "lea", "team": "research"}),
-        created_at: before(now, 3600.0 * 24.0 * 6.0),
-        version: 3,
-    });
+        created_at: before(now, 3600.0 * 24.0 * (8.0 - 2.0 * f64::from(number))),
+    };
+    let mut assistant = Assistant::new(stable_uuid(name), graph, version(1, &versions[0]));
+    assistant.take(version(2, &versions[1]));
+    assistant.take(version(3, &versions[2]));
+    memory.assistants.push(assistant);
+}
+
+/// Crons of the demo: a daily one, a weekly one in a time zone, and a paused one.
+fn crons(agent: &Arc<Agent>, region: &str, now: Timestamp) {
+    let graph = if region == "us" { Graph::Support } else { Graph::Research };
+    let question = json!({"messages": [{"role": "user", "content": "Summarize what happened since the last report."}]});
+    for (days, body) in [
+        (30.0, json!({"schedule": "0 6 * * *", "on_run_completed": "keep", "metadata": {"owner": "ops"}})),
+        (12.0, json!({"schedule": "30 9 * * 1", "timezone": "Europe/Warsaw", "metadata": {"owner": "lea"}})),
+        (3.0, json!({"schedule": "*/15 * * * *", "enabled": false, "metadata": {"owner": "load test"}})),
+    ] {
+        let mut body = body;
+        body["assistant_id"] = json!(graph.assistant());
+        body["input"] = question.clone();
+        let created = before(now, days * 24.0 * 3600.0);
+        if let Ok(row) = create_cron(agent, None, &body, created) {
+            let mut memory = agent.memory();
+            let made = memory.crons.iter_mut().find(|cron| row["cron_id"] == cron.id.as_str());
+            made.into_iter().for_each(|cron| cron.replan(agent, now));
+        }
+    }
+}
+
+/// What the demo's graphs remember about their users.
+fn items(agent: &Agent, now: Timestamp) {
+    let item = |namespace: &[&str], key: &str, value: Value, hours: f64| Item {
+        namespace: namespace.iter().map(|label| (*label).to_owned()).collect(),
+        key: key.to_owned(),
+        value,
+        created_at: before(now, hours * 3600.0),
+        updated_at: before(now, hours * 1800.0),
+    };
+    agent.memory().items = vec![
+        item(&["memories", "ana"], "language", json!({"text": "Prefers answers in Polish", "confidence": 0.92}), 90.0),
+        item(&["memories", "ana"], "orders", json!({"text": "Orders every month", "orders": [1042, 1067, 1101]}), 30.0),
+        item(&["memories", "bo"], "tone", json!({"text": "Wants short answers"}), 12.0),
+        item(&["policies"], "refunds", json!({"max_eur": 250, "needs_approval": true, "regions": ["EU", "UK"]}), 400.0),
+    ];
 }

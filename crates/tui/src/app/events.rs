@@ -255,6 +255,13 @@ impl App {
                 });
                 list.map(|list| list.on_listed(result, at)).unwrap_or_default()
             }
+            EffectResult::RecordsListed(number, query, result) => {
+                let page = self.overlays.iter_mut().find_map(|overlay| match overlay {
+                    Overlay::Records(page) if page.waits_for(number) => Some(page),
+                    _ => None,
+                });
+                page.map(|page| page.on_listed(number, query, result, at)).unwrap_or_default()
+            }
             EffectResult::Authenticated(number, result) => {
                 let shown = self.overlays.iter_mut().find_map(|overlay| match overlay {
                     Overlay::SignIn(sign_in) if sign_in.number == number => Some(sign_in),
@@ -340,7 +347,7 @@ impl App {
             Ok(text) => return self.open(crate::session::Route::Document { title, text }),
             Err(error) => {
                 // An error of an agent server says nothing about the control plane.
-                if !matches!(what, Described::Thread(..)) {
+                if !matches!(what, Described::Thread(..) | Described::Run(..) | Described::Schemas(..)) {
                     self.report_error(&error);
                 }
                 if let (Described::Deployment(profile, id, _), Kind::NotFound) = (&what, &error.kind) {
@@ -349,7 +356,10 @@ impl App {
                 // An object that was never listed may never have existed.
                 let missing = match what {
                     Described::Deployment(..) | Described::Revision(_) => "was deleted",
-                    Described::Thread(..) | Described::ForgeSession(..) => "was not found",
+                    Described::Thread(..)
+                    | Described::Run(..)
+                    | Described::Schemas(..)
+                    | Described::ForgeSession(..) => "was not found",
                 };
                 let deleted = format!("{title} {missing}.\n{}", error.story());
                 self.notify(true, if error.kind == Kind::NotFound { deleted } else { error.story() });

@@ -12,7 +12,7 @@ use crate::session::msg::{ServerRef, ThreadRef};
 use crate::session::profile::{Health, ProfileState};
 use crate::session::thread::{ModesView, Offers, ThreadView};
 use runtail_api::{ApiError, ServerInfo, ServerKind};
-use runtail_core::model::{Assistant, Run, Thread, ThreadStatus};
+use runtail_core::model::{Assistant, KnownRevisions, Run, Thread, ThreadStatus};
 use runtail_core::text::short_id;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -140,6 +140,14 @@ impl Lookup for App {
         self.deployments.list.rows.iter().filter_map(known).collect()
     }
 
+    fn revisions(&self, server: &ServerRef) -> Option<KnownRevisions> {
+        let rows = &self.deployments.list.rows;
+        let row = rows.iter().find(|row| row.profile_name == server.profile && row.name == *server.name)?;
+        let deployment = row.deployment.as_ref()?;
+        let newest = row.newest_id().map(str::to_string);
+        Some(KnownRevisions { newest, serving: deployment.active_revision_id.clone() })
+    }
+
     fn screens(&self) -> &'static [(&'static str, &'static str)] {
         SCREENS
     }
@@ -147,6 +155,7 @@ impl Lookup for App {
     fn shown_thread(&self) -> Option<ThreadView<'_>> {
         let viewer = self.viewer()?;
         Some(ThreadView {
+            revisions: self.revisions(&viewer.server),
             server: &viewer.server,
             thread_id: viewer.thread_id.as_deref(),
             status: viewer.thread_status(),

@@ -14,6 +14,7 @@ use crate::features::logs::state::LogView;
 use crate::features::palette::Palette;
 use crate::features::profiles::view::ProfilesPage;
 use crate::features::resources::browse::{Browse, change_service};
+use crate::features::resources::records::Records;
 use crate::features::resources::sign_in::{self, SignIn};
 use crate::features::stream::bisect;
 use crate::features::stream::modes_dialog::ModesDialog;
@@ -51,6 +52,15 @@ impl App {
                 return self.confirm(server.profile.clone(), Proposal::Thread(server, *intent));
             }
             Route::Bulk(server, action, threads) => return self.open_bulk(server, action, threads),
+            Route::ResourceChange(server, intent) => {
+                return self.confirm(server.profile.clone(), Proposal::Resource(server, *intent));
+            }
+            Route::Records(server, of) => {
+                let mut page = Records::new(server, of);
+                let effects = page.reread(&self.session);
+                self.push(page);
+                return effects;
+            }
             Route::SignIn(profile, request) => {
                 self.push(SignIn::new(self.session.next_stream.take(), profile, *request));
             }

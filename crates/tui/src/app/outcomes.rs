@@ -118,6 +118,7 @@ impl App {
         self.session.restart_polls();
         match self.overlays.last_mut() {
             Some(Overlay::Browse(browse)) => vec![browse.reread(&self.session)],
+            Some(Overlay::Records(page)) => page.reread(&self.session),
             _ => Vec::new(),
         }
     }

@@ -69,6 +69,7 @@ overlays! {
     FirstRun(profiles::first_run::FirstRun);
     Browse(resources::browse::Browse);
     SignIn(resources::sign_in::SignIn);
+    Records(resources::records::Records);
     Inbox(inbox::InboxPage);
     Compare(compare::ComparePage);
 }

@@ -43,6 +43,8 @@ pub enum Context {
     Profiles,
     /// A list of resources: integrations, listeners, providers, tokens, connections.
     Browse,
+    /// A page of an agent server's records: versions of an assistant, crons, the store.
+    Records,
     /// An authentication before it is sent.
     Request,
     /// An authentication that was sent.
@@ -82,6 +84,7 @@ impl Context {
             Context::Command => "Typing a command",
             Context::Profiles => "Profiles",
             Context::Browse => "Integrations, listeners, providers, tokens, connections",
+            Context::Records => "Versions of an assistant, crons, store",
             Context::Request => "Confirming an authentication",
             Context::SignIn => "Authentication",
             Context::Save => "Confirming a configuration change",
@@ -227,6 +230,9 @@ pub enum Action {
     Timestamps,
     Freeze,
     Inbox,
+    Schemas,
+    /// Pause or resume a cron.
+    Pause,
 }
 
 impl Action {

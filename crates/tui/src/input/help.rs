@@ -7,7 +7,7 @@ use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::text_input;
 
 /// The contexts with keys of their own, in the order of the help screen.
-const CONTEXTS: [Context; 25] = {
+const CONTEXTS: [Context; 26] = {
     use Context::*;
     [
         Deployments,
@@ -30,6 +30,7 @@ const CONTEXTS: [Context; 25] = {
         Entry,
         Profiles,
         Browse,
+        Records,
         Request,
         SignIn,
         Save,

@@ -125,6 +125,8 @@ impl Keymap {
             Context::Browse => {
                 &["browse.open", "browse.describe", "browse.filter", "browse.profile", "app.refresh", "app.back"]
             }
+            // Depends on the page (`Component::hints`).
+            Context::Records => &[],
             Context::Request => &["signin.send", "app.back"],
             Context::SignIn => &["signin.link", "app.copy", "signin.wait", "app.back"],
             Context::Page => &["move.page_down", "move.page_up", "app.back"],

@@ -4,8 +4,8 @@ use super::actions;
 use super::browse;
 use super::changes;
 use super::find;
-use super::row_detail;
 use super::services::Services;
+use super::{resources, row_detail};
 use crate::session::msg::{Described, Effect, EffectResult, RevisionRef, ServerRef};
 use runtail_api::{ApiError, CardOf, PlanError};
 use runtail_core::config::{ConfigError, Draft};
@@ -114,6 +114,7 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
         Effect::Forget(number) => {
             drop(services.changes.take(number));
             drop(services.actions.take(number));
+            drop(services.resources.take(number));
             return None;
         }
         Effect::ReadJournal => EffectResult::Journal(services.journal.entries()),
@@ -122,6 +123,21 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
             let error = result.as_ref().map_or_else(Some, |listing| listing.incomplete.as_ref());
             services.apply_error(&profile, error);
             EffectResult::Browsed(number, result)
+        }
+        Effect::ListRecords(number, server, query) => {
+            let result = resources::list(services, &server, &query).await;
+            services.apply_error(&server.profile, result.as_ref().err());
+            EffectResult::RecordsListed(number, query, result)
+        }
+        Effect::PlanResource(number, server, intent) => {
+            let planned = resources::plan(services, number, &server, &intent).await;
+            services.apply_error(&server.profile, planned.as_ref().err().and_then(PlanError::request));
+            EffectResult::Planned(number, planned)
+        }
+        Effect::SendResource(number, profile) => {
+            let sent = resources::send(services, number, &profile).await;
+            services.apply_error(&profile, sent.as_ref().err());
+            EffectResult::Sent(number, sent)
         }
         Effect::Authenticate(number, profile, request) => {
             let result = browse::authenticate(services, &profile, &request).await;
@@ -158,6 +174,8 @@ async fn blocking<T: Send + 'static>(
 async fn record(services: &Services, what: &Described) -> Result<Arc<str>, ApiError> {
     let row = match what {
         Described::Thread(server, id) => return thread(services, server, id).await,
+        Described::Run(server, thread, run) => return resources::run(services, server, thread, run).await,
+        Described::Schemas(server, assistant) => return resources::schemas(services, server, assistant).await,
         Described::Deployment(profile, id, _) => {
             let row = services.control_plane(profile).await?.deployment_row(id).await?;
             services.keep_secrets(profile, row)

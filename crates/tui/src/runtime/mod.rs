@@ -20,6 +20,7 @@ mod link;
 mod poll_schedule;
 mod polls;
 mod recording;
+mod resources;
 mod row_detail;
 mod services;
 mod signals;

@@ -3,6 +3,7 @@
 use super::actions::Actions;
 use super::changes::Changes;
 use super::export::Files;
+use super::resources::ResourceChanges;
 use super::terminal_caps::Environment;
 use crate::session::msg::ServerRef;
 use futures::FutureExt;
@@ -33,6 +34,8 @@ pub struct Services {
     pub changes: Arc<Changes>,
     /// The planned actions on threads.
     pub actions: Arc<Actions>,
+    /// The planned changes of assistants, crons and stores.
+    pub resources: Arc<ResourceChanges>,
     /// The doctor's checks of this machine.
     pub environment: Environment,
     /// The files being written.
@@ -73,6 +76,7 @@ impl Services {
             command_options,
             changes: Arc::default(),
             actions: Arc::default(),
+            resources: Arc::default(),
             environment: Environment::default(),
             files: Files::default(),
         };

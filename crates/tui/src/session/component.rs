@@ -13,7 +13,7 @@ use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::jobs::{JobProgress, PendingJob};
 use runtail_api::{ApiError, ServerInfo};
-use runtail_core::model::ThreadStatus;
+use runtail_core::model::{KnownRevisions, ThreadStatus};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,6 +42,9 @@ pub trait Lookup {
     fn page_status(&self, thread: &ThreadRef) -> Option<ThreadStatus>;
     /// Returns the software of an agent server, if it was requested.
     fn server_info(&self, server: &ServerRef) -> Option<&Loaded<ServerInfo>>;
+    /// Returns the revisions of the deployment of an agent server, as the deployments list has them; `None` if it has no such
+    /// deployment.
+    fn revisions(&self, server: &ServerRef) -> Option<KnownRevisions>;
     /// Returns why the assistants of the open server could not be listed.
     fn assistants_error(&self, server: &ServerRef) -> Option<&ApiError>;
     /// Returns the health of a profile in use.

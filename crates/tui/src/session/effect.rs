@@ -1,10 +1,11 @@
 //! One-time effects and their results.
 
+use super::record_list::RecordQuery;
 use super::refs::{Applied, Described, InboxTarget, RevisionRef, RowDetail, ServerRef, ThreadRef};
 use super::subscription::Epoch;
 use runtail_api::{
-    Acted, ApiError, CancelTarget, Choice, GraphFacts, Listing, LoadedThread, PastInput, PlanError, RunStart,
-    SentRequest, ServerInfo, StartError, ThreadIntent,
+    Acted, ApiError, CancelTarget, Choice, GraphFacts, Listing, LoadedThread, PastInput, PlanError, ResourceIntent,
+    RunStart, SentRequest, ServerInfo, StartError, ThreadIntent,
 };
 use runtail_core::config::{Config, ConfigError, Draft, Profile};
 use runtail_core::model::{
@@ -37,6 +38,8 @@ pub enum EffectResult {
     RowRead(InboxTarget, Result<RowDetail, ApiError>),
     /// A list of resources, secrets masked, by the number of its request.
     Browsed(u64, Result<Listing<Value>, ApiError>),
+    /// The response to a request for records, by its number.
+    RecordsListed(u64, RecordQuery, Result<Vec<Value>, ApiError>),
     /// The server's response to an authentication request, by its number.
     Authenticated(u64, Result<AuthAnswer, ApiError>),
     /// The size of a file in bytes after a step, or why the step failed.
@@ -86,6 +89,7 @@ impl EffectResult {
             EffectResult::CancelFollowed(thread, _) => Some(&thread.server.profile),
             EffectResult::PlannedAction(..) | EffectResult::Acted(..) | EffectResult::ThreadLoaded(..) => None,
             EffectResult::Browsed(..)
+            | EffectResult::RecordsListed(..)
             | EffectResult::Authenticated(..)
             | EffectResult::LinkNotOpened(..)
             | EffectResult::FileStepped(..) => None,
@@ -123,6 +127,12 @@ pub enum Effect {
     Plan(u64, Arc<str>, Box<Intent>),
     /// Send the planned change with this number: the only effect that changes anything on a control plane.
     Send(u64, Arc<str>),
+    /// Fetch records of an agent server; the number identifies the request.
+    ListRecords(u64, ServerRef, RecordQuery),
+    /// Plan a change of an assistant, a cron or the store, and keep the plan under this number. Sends no write request.
+    PlanResource(u64, ServerRef, Box<ResourceIntent>),
+    /// Send the planned change with this number, of a server of this profile.
+    SendResource(u64, Arc<str>),
     /// Plan an action on a thread, and keep the plan under this number. Sends no write request.
     PlanAction(u64, ServerRef, Box<ThreadIntent>),
     /// Apply the planned action with this number to its thread.

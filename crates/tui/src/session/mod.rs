@@ -13,6 +13,7 @@ pub mod msg;
 pub mod page;
 pub mod prefs;
 pub mod profile;
+pub mod record_list;
 pub mod refs;
 pub mod request;
 pub mod run;

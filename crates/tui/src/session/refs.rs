@@ -103,6 +103,10 @@ pub enum Described {
     /// A deployment: its profile, its id, and its name.
     Deployment(Arc<str>, Arc<str>, String),
     Revision(RevisionRef),
+    /// A run: its server, its thread and its id.
+    Run(ServerRef, String, String),
+    /// The schemas of an assistant, by its id.
+    Schemas(ServerRef, Arc<str>),
     /// A Forge installation session: its profile and its id.
     ForgeSession(Arc<str>, String),
 }
@@ -111,7 +115,9 @@ impl Described {
     /// Returns the profile whose key is used to request it.
     pub fn profile(&self) -> &str {
         match self {
-            Described::Thread(server, _) => &server.profile,
+            Described::Thread(server, _) | Described::Run(server, ..) | Described::Schemas(server, _) => {
+                &server.profile
+            }
             Described::Deployment(profile, ..) => profile,
             Described::Revision(of) => &of.profile,
             Described::ForgeSession(profile, _) => profile,
@@ -122,6 +128,8 @@ impl Described {
     pub fn title(&self) -> String {
         match self {
             Described::Thread(_, id) => format!("thread {}", runtail_core::text::short_id(id)),
+            Described::Run(_, _, id) => format!("run {}", runtail_core::text::short_id(id)),
+            Described::Schemas(_, id) => format!("schemas of assistant {}", runtail_core::text::short_id(id)),
             Described::Deployment(_, _, name) => format!("deployment {name}"),
             Described::Revision(of) => format!("revision {}", runtail_core::text::short_id(&of.revision)),
             Described::ForgeSession(_, id) => format!("session {}", runtail_core::text::short_id(id)),

@@ -4,11 +4,12 @@ use super::catalog::AfterTest;
 use super::compare::SideRef;
 use super::destination::Destination;
 use super::msg::{Described, Effect, LogRef, RevisionRef, ServerRef, StreamTarget, ThreadRef};
+use super::record_list::RecordList;
 use super::run::Origin;
 use super::subject::Subject;
 use super::thread::AnswerFrom;
 use crate::input::action::{Action, Context};
-use runtail_api::{ApiError, BulkAction, LogKind, SentRequest, ThreadIntent};
+use runtail_api::{ApiError, BulkAction, LogKind, ResourceIntent, SentRequest, ThreadIntent};
 use runtail_core::config::{Mouse, Profile, Timestamps};
 use runtail_core::model::{AuthAuthenticateRequest, Change, Collection, Intent, Service, StatusTime};
 use std::path::PathBuf;
@@ -158,6 +159,10 @@ pub enum Route {
     ThreadAction(ServerRef, Box<ThreadIntent>),
     /// The preview of an action on several threads of a server: their ids and titles.
     Bulk(ServerRef, BulkAction, Vec<(String, String)>),
+    /// The preview of a change of an assistant, a cron or the store of an agent server.
+    ResourceChange(ServerRef, Box<ResourceIntent>),
+    /// A page of an agent server's records.
+    Records(ServerRef, RecordList),
     /// An authentication, before it is sent.
     SignIn(Arc<str>, Box<AuthAuthenticateRequest>),
     /// The explanation of a revision.

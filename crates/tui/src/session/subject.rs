@@ -1,6 +1,6 @@
 //! The subject of an edited document.
 
-use super::refs::ThreadRef;
+use super::refs::{ServerRef, ThreadRef};
 use runtail_core::model::Service;
 use std::sync::Arc;
 
@@ -30,6 +30,24 @@ pub enum Subject {
         /// The change.
         what: Service,
         /// The display name of the resource.
+        name: Arc<str>,
+    },
+    /// A cron of an agent server.
+    Cron {
+        server: ServerRef,
+        /// The cron's id; `None` for a new one.
+        cron: Option<Arc<str>>,
+        /// Its settings as received.
+        original: Arc<str>,
+        name: Arc<str>,
+    },
+    /// An item of an agent server's store.
+    Item {
+        server: ServerRef,
+        /// Its namespace and its key; `None` for a new one.
+        at: Option<(Vec<String>, Arc<str>)>,
+        /// Its value as received.
+        original: Arc<str>,
         name: Arc<str>,
     },
     /// The state of a thread at a checkpoint.

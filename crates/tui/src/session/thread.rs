@@ -4,7 +4,7 @@ use super::msg::{ServerRef, StreamTarget, ThreadRef};
 use crate::widgets::line::Line;
 use jiff::Timestamp;
 use runtail_api::{LoadedThread, ServerKind};
-use runtail_core::model::{Again, Question, StuckSign, ThreadStatus};
+use runtail_core::model::{Again, KnownRevisions, Question, StuckSign, ThreadStatus};
 use runtail_stream::projection::Status;
 use runtail_stream::{RunStreamOptions, SnapshotPart};
 
@@ -21,6 +21,8 @@ pub struct ThreadView<'a> {
     pub records: &'a Status,
     /// What a retry would do.
     pub again: Again,
+    /// The revisions of the server's deployment, if it has one.
+    pub revisions: Option<KnownRevisions>,
     /// Whether it is read from a recording.
     pub is_recording: bool,
     /// When the newest event was received.

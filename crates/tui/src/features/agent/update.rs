@@ -8,6 +8,7 @@ use crate::session::compare::SideRef;
 use crate::session::msg::{
     Described, Effect, ServerRef, StreamTarget, Subscription, SubscriptionId, SubscriptionKind, ThreadRef, WantedStatus,
 };
+use crate::session::record_list::RecordList;
 use crate::session::run::{Origin, Warning, Where, act_on_thread};
 use crate::session::{Component, Cx, Requests, Route};
 use crate::widgets::area::Area;
@@ -235,6 +236,14 @@ fn compose(server: &Server) -> Requests {
     Route::Compose(from).into()
 }
 
+/// Opens the versions of the selected assistant.
+fn versions(server: &Server) -> Requests {
+    let Some(assistant) = server.assistant() else { return Requests::info("No assistant is selected.") };
+    let name = assistant.name.as_deref().filter(|name| !name.is_empty()).unwrap_or(&assistant.graph_id);
+    let of = RecordList::Versions { assistant: assistant.assistant_id.as_str().into(), name: name.into() };
+    Route::Records(server.server.clone(), of).into()
+}
+
 fn describe(server: &Server) -> Requests {
     match server.tab {
         Tab::Threads => {
@@ -247,9 +256,9 @@ fn describe(server: &Server) -> Requests {
             server.assistant().map(shown).unwrap_or_default()
         }
         Tab::Runs => {
-            let run = server.run();
-            let title = |id: &str| format!("run {}", runtail_core::text::short_id(id));
-            run.map(|run| Requests::inspect(title(&run.run_id), run)).unwrap_or_default()
+            let of = server.runs_of.clone().zip(server.run_picker.selected.clone());
+            of.map(|(thread, run)| Route::Record(Described::Run(server.server.clone(), thread, run)).into())
+                .unwrap_or_default()
         }
     }
 }
@@ -325,6 +334,7 @@ impl Component for Agent {
                     server.show(Tab::Runs);
                 }
             }
+            (Runs, Tab::Assistants) => return versions(server),
             (Open | Right, _) => return open(server),
             (NewRun, _) => return compose(server),
             (Left, Tab::Runs | Tab::Assistants) => server.show(Tab::Threads),

@@ -11,8 +11,9 @@ use crate::widgets::line::{Line, Tone};
 use crate::widgets::status::tones;
 use jiff::Timestamp;
 use runtail_api::{FoundThread, ServerKind};
-use runtail_core::model::{Run, StatusRole, ThreadSort, ThreadStatus, summary_of};
+use runtail_core::model::{KnownRevisions, Run, StatusRole, ThreadSort, ThreadStatus, summary_of};
 use runtail_core::text;
+use serde_json::Value;
 use std::borrow::Cow;
 use std::time::Duration;
 
@@ -148,6 +149,12 @@ fn empty_state(cx: &Cx<'_>, server: &Server) -> (Tone, String) {
     }
 }
 
+/// Says which revision of the deployment ran a run, if its metadata names one.
+fn run_revision(run: &Run, known: &KnownRevisions) -> Option<String> {
+    let config = run.extra.get("kwargs").map_or(&Value::Null, |kwargs| &kwargs["config"]);
+    known.words(config, run.metadata.as_ref().unwrap_or(&Value::Null))
+}
+
 fn ago(at: Option<Timestamp>, now: Timestamp) -> String {
     at.and_then(|t| Duration::try_from(now - t).ok()).map(text::age).unwrap_or_default()
 }
@@ -182,6 +189,7 @@ fn table(cx: &Cx<'_>, server: &Server, width: usize, ids: &[&str]) -> (Line, Vec
         Tab::Runs => {
             let thread = server.runs_of.as_deref().map(|thread| listed_status(cx, server, thread)).unwrap_or_default();
             let newest = server.runs.value.iter().flatten().next().map(|run| &run.run_id);
+            let revisions = cx.lookup.revisions(&server.server);
             for run in server.shown_runs().into_iter().filter(|run| is_shown(&run.run_id)) {
                 let (role, word) =
                     run_state(run, if newest == Some(&run.run_id) { &thread } else { &ThreadStatus::Loading });
@@ -195,6 +203,9 @@ fn table(cx: &Cx<'_>, server: &Server, width: usize, ids: &[&str]) -> (Line, Vec
                 };
                 line.push(Tone::Dim, &format!("{:>7}  ", took.map(text::duration).unwrap_or_default()));
                 line.push(Tone::Accent, &assistant_name(server, &run.assistant_id));
+                if let Some(words) = revisions.as_ref().and_then(|known| run_revision(run, known)) {
+                    line.push(Tone::Dim, &format!("  {words}"));
+                }
                 lines.push(line);
             }
             format!("{:<STATE$} {:<14} {:>5}  {:>7}  {}", "STATUS", "RUN", "AGE", "TOOK", "ASSISTANT")

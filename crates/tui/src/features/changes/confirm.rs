@@ -12,7 +12,7 @@ use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::scroll::{Flat, Place};
 use crate::widgets::text_input::TextInput;
 use jiff::Timestamp;
-use runtail_api::{ApiError, CancelAction, Choice, ForkChange, PlanError, ThreadIntent, Writer};
+use runtail_api::{ApiError, CancelAction, Choice, ForkChange, PlanError, ResourceIntent, ThreadIntent, Writer};
 use runtail_core::model::{Intent, Preview};
 use runtail_core::text;
 use std::sync::Arc;
@@ -50,6 +50,8 @@ pub enum Proposal {
     Service(Intent),
     /// An action on a thread of an agent server.
     Thread(ServerRef, ThreadIntent),
+    /// A change of an assistant, a cron or the store of an agent server.
+    Resource(ServerRef, ResourceIntent),
 }
 
 /// The progress of a change.
@@ -81,6 +83,7 @@ impl Confirm {
             Proposal::Service(Intent::Service(change)) => change.what.verb(),
             Proposal::Service(Intent::Interrupt { .. }) => "Interrupt",
             Proposal::Service(Intent::Rollback { .. }) => "Roll back",
+            Proposal::Resource(_, intent) => intent.verb(),
             Proposal::Thread(_, ThreadIntent::Cancel { action: CancelAction::Interrupt, .. }) => "Cancel",
             Proposal::Thread(_, ThreadIntent::Cancel { action: CancelAction::Rollback, .. }) => "Cancel and roll back",
             Proposal::Thread(_, ThreadIntent::Continue { .. }) => "Continue",
@@ -345,6 +348,7 @@ impl Confirm {
         match self.proposal.clone() {
             Proposal::Service(intent) => Effect::Plan(self.number, self.profile.clone(), Box::new(intent)),
             Proposal::Thread(server, intent) => Effect::PlanAction(self.number, server, Box::new(intent)),
+            Proposal::Resource(server, intent) => Effect::PlanResource(self.number, server, Box::new(intent)),
         }
     }
 
@@ -440,6 +444,7 @@ impl Confirm {
         }
         match self.proposal.clone() {
             Proposal::Service(_) => Effect::Send(self.number, self.profile.clone()).into(),
+            Proposal::Resource(..) => Effect::SendResource(self.number, self.profile.clone()).into(),
             Proposal::Thread(server, intent) => {
                 let thread = ThreadRef { server, id: intent.thread().to_string() };
                 let mut out = Requests::none();

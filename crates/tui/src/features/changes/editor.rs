@@ -1,6 +1,6 @@
 //! The document editor. All created or changed objects are edited as documents, validated while you type.
 
-use super::{Changes, view};
+use super::{Changes, resource_documents, view};
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
 use crate::session::msg::Effect;
@@ -8,9 +8,9 @@ use crate::session::subject::Subject;
 use crate::session::{Component, Cx, Request, Requests, Route};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::text_input::{Problem, TextInput};
-use runtail_api::{ForkChange, StateEdit, ThreadIntent};
+use runtail_api::{ForkChange, ResourceIntent, StateEdit, ThreadIntent};
 use runtail_core::config::{ConfigError, Profile};
-use runtail_core::model::{AuthAuthenticateRequest, DeploymentSpec, Format, Intent, changed_values};
+use runtail_core::model::{AuthAuthenticateRequest, DeploymentSpec, Format, Intent, StateProblem, changed_values};
 
 impl Subject {
     /// Returns the profile of the subject.
@@ -22,6 +22,7 @@ impl Subject {
             | Subject::Service { profile, .. } => profile,
             Subject::Profile(name) => name.as_deref().unwrap_or_default(),
             Subject::State { thread, .. } => &thread.server.profile,
+            Subject::Cron { server, .. } | Subject::Item { server, .. } => &server.profile,
         }
     }
 
@@ -35,6 +36,8 @@ impl Subject {
             Subject::Profile(Some(_)) => ("PROFILE".into(), ""),
             Subject::Profile(None) => ("PROFILE".into(), "new"),
             Subject::State { name, .. } => ("STATE".into(), name),
+            Subject::Cron { name, .. } => ("CRON".into(), name),
+            Subject::Item { name, .. } => ("ITEM".into(), name),
         }
     }
 
@@ -45,6 +48,8 @@ impl Subject {
             Subject::State { .. } => {
                 "Only changed keys are sent. The graph's reducers apply them; a list may be appended."
             }
+            Subject::Cron { cron: Some(_), .. } => "Only changed settings are sent.",
+            Subject::Item { .. } => "The whole value is replaced.",
             _ => "Valid",
         }
     }
@@ -72,11 +77,14 @@ impl Subject {
                 ParsedDocument::Profile(Box::new(runtail_core::config::edit::profile_of(text, None).map_err(problem)?))
             }
             Subject::State { original, .. } => {
-                ParsedDocument::State(changed_values(original, text).map_err(|problem| Problem {
-                    line: problem.place.0,
-                    column: problem.place.1,
-                    message: problem.message,
-                })?)
+                ParsedDocument::State(changed_values(original, text).map_err(state_problem)?)
+            }
+            Subject::Cron { cron, original, .. } => {
+                let fields = changed_values(original, text).map_err(state_problem)?;
+                ParsedDocument::Resource(resource_documents::cron_change(cron.as_deref(), fields))
+            }
+            Subject::Item { at, original, .. } => {
+                ParsedDocument::Resource(resource_documents::item_change(at.as_ref(), original, text)?)
             }
         })
     }
@@ -90,6 +98,12 @@ pub enum ParsedDocument {
     Profile(Box<Profile>),
     /// The changed values of a state.
     State(serde_json::Map<String, serde_json::Value>),
+    /// A change of a cron or an item of a store.
+    Resource(ResourceIntent),
+}
+
+fn state_problem(problem: StateProblem) -> Problem {
+    Problem { line: problem.place.0, column: problem.place.1, message: problem.message }
 }
 
 /// Converts an error to a problem with a position in the text.
@@ -193,6 +207,12 @@ impl Editor {
             Ok(ParsedDocument::State(values)) if values.is_empty() => {
                 Requests::info("Nothing is changed yet. Nothing was sent.")
             }
+            Ok(ParsedDocument::Resource(intent)) => match &self.subject {
+                Subject::Cron { server, .. } | Subject::Item { server, .. } => {
+                    Route::ResourceChange(server.clone(), Box::new(intent)).into()
+                }
+                _ => Requests::none(),
+            },
             Ok(ParsedDocument::State(values)) => preview_state(&self.subject, values.into()),
             // Every keypress validates the text, so this is unexpected.
             Err(problem) => Requests::error(problem.message),

@@ -4,6 +4,7 @@ pub mod bulk;
 pub mod confirm;
 pub mod editor;
 pub mod journal;
+mod resource_documents;
 mod view;
 
 use crate::session::subject::Subject;

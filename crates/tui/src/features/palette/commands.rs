@@ -5,6 +5,7 @@ use crate::session::catalog::AfterTest;
 use crate::session::compare::parse_sides;
 use crate::session::destination::{ArgumentKind, Destination, Pane};
 use crate::session::msg::Described;
+use crate::session::record_list::RecordList;
 use crate::session::request::{Pref, ProfileRequest, StreamCommand};
 use crate::session::{Cx, Request, Requests, Route};
 use runtail_core::config::{Mouse, Timestamps};
@@ -164,6 +165,18 @@ pub const COMMANDS: &[Command] = &[
         "" => Requests::error("connections AGENT: the agent id is missing."),
         agent => list(cx, Collection::Connections(agent.to_string()), agent),
     }),
+    command("crons", ArgumentKind::Nothing, "Crons of the open server: runs that a schedule starts", |cx, _| {
+        on_server(cx, RecordList::Crons)
+    }),
+    command(
+        "store",
+        ArgumentKind::Text("NAMESPACE"),
+        "The store of the open server: all of it, or below a namespace",
+        |cx, namespace| {
+            let labels = namespace.split('.').filter(|label| !label.is_empty());
+            on_server(cx, RecordList::Store(labels.map(str::to_string).collect()))
+        },
+    ),
     command("revoke-slack", ArgumentKind::Nothing, "Revoke all Slack tokens in the workspace", |cx, _| {
         with_profile(cx, |profile| Route::Service(profile, Service::RevokeSlack))
     }),
@@ -280,6 +293,13 @@ fn with_profile(cx: &Cx<'_>, route: impl FnOnce(Arc<str>) -> Route) -> Requests 
 
 fn list(cx: &Cx<'_>, of: Collection, owner: &str) -> Requests {
     with_profile(cx, |profile| Route::List(of, profile, owner.to_string()))
+}
+
+fn on_server(cx: &Cx<'_>, of: RecordList) -> Requests {
+    match cx.lookup.open_server() {
+        Some(server) => Route::Records(server, of).into(),
+        None => Requests::error("No agent server is open. Open a deployment's threads first."),
+    }
 }
 
 /// Sets a preference to one of several words, or reports the current one if there is no such word.

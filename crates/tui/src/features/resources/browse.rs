@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Spaces between two columns of a table.
-const GAP: usize = 2;
+pub(super) const GAP: usize = 2;
 /// Maximum initial width of a column, and minimum width before columns are dropped.
 const MAX_COLUMN: usize = 44;
 const MIN_COLUMN: usize = 8;
@@ -166,7 +166,7 @@ impl Browse {
 }
 
 /// Shrinks columns to fit, the widest ones first. If all are at their minimum, drops the last ones.
-fn shrunk(mut widths: Vec<usize>, room: usize) -> Vec<usize> {
+pub(super) fn shrunk(mut widths: Vec<usize>, room: usize) -> Vec<usize> {
     loop {
         let all: usize = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
         let Some(widest) = widths.iter().copied().max().filter(|_| all > room) else { return widths };
@@ -182,10 +182,18 @@ fn shrunk(mut widths: Vec<usize>, room: usize) -> Vec<usize> {
 fn cell(field: &Field, row: &Value, now: Timestamp) -> String {
     let text = field.words(row);
     match parse_time(&text).filter(|_| field.is_time) {
-        Some(at) if at > now => format!("in {}", text::age(Duration::try_from(at - now).unwrap_or_default())),
-        Some(at) => format!("{} ago", text::age(Duration::try_from(now - at).unwrap_or_default())),
+        Some(at) => ago(at, now),
         None if uuid::Uuid::parse_str(&text).is_ok() => text::short_id(&text),
         None => text::clean(&text).into_owned(),
+    }
+}
+
+/// Formats a time relative to now.
+pub(super) fn ago(at: Timestamp, now: Timestamp) -> String {
+    if at > now {
+        format!("in {}", text::age(Duration::try_from(at - now).unwrap_or_default()))
+    } else {
+        format!("{} ago", text::age(Duration::try_from(now - at).unwrap_or_default()))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Integrations, listeners, providers, tokens and connections, and authentication with a provider.
 
 pub mod browse;
+pub mod records;
 pub mod sign_in;
 mod view;

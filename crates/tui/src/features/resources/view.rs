@@ -83,7 +83,7 @@ fn empty_state(session: &Session, list: &Browse) -> (Tone, String) {
     }
 }
 
-fn joined<'c>(cells: impl Iterator<Item = &'c str>, widths: &[usize]) -> String {
+pub(super) fn joined<'c>(cells: impl Iterator<Item = &'c str>, widths: &[usize]) -> String {
     let mut line = String::new();
     for (cell, width) in cells.zip(widths) {
         line.push_str(cell);

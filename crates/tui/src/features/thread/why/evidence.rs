@@ -3,9 +3,11 @@
 use crate::session::Session;
 use crate::session::thread::ThreadView;
 use crate::widgets::status::since;
-use runtail_core::model::{RunFacts, ThreadError, ThreadStatus};
+use runtail_core::model::{KnownRevisions, RevisionAge, RunFacts, ThreadError, ThreadStatus};
 use runtail_core::text;
 use runtail_stream::SnapshotPart;
+use serde::Deserialize;
+use serde_json::Value;
 
 /// Returns the labels and values.
 pub(super) fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'static str, String)> {
@@ -43,6 +45,7 @@ pub(super) fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'stati
     };
     if let Some(run) = run_id.and_then(|id| known.record(id)) {
         evidence.push(("run", run_summary(run)));
+        evidence.extend(view.revisions.as_ref().map(|known| ("revision", revision(run, known))));
     }
     let active = known.runs().iter().filter(|run| !run.outcome.is_over()).count();
     let checked = known.loaded().map(|loaded| format!(" (checked {} ago)", since(now, loaded.at))).unwrap_or_default();
@@ -65,6 +68,18 @@ pub(super) fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'stati
     }
     evidence.extend(missing.into_iter().map(|(why, parts)| ("missing", format!("{}: {why}", parts.join(", ")))));
     evidence
+}
+
+/// Says which revision of the deployment answers in this run.
+fn revision(run: &RunFacts, known: &KnownRevisions) -> String {
+    #[derive(Deserialize)]
+    struct Started {
+        config: Value,
+    }
+    let started = run.kwargs.as_deref().and_then(|json| serde_json::from_str::<Started>(json).ok());
+    let config = started.map(|started| started.config).unwrap_or_default();
+    let unknown = || format!("{}: the run's metadata names none", RevisionAge::Unknown.words());
+    known.words(&config, &Value::Null).unwrap_or_else(unknown)
 }
 
 fn run_summary(run: &RunFacts) -> String {

@@ -1,0 +1,162 @@
+//! Versions and schemas of assistants, and restoring a version.
+
+use super::{Draft, Guarded, ResourcePlan, target};
+use crate::{AgentServer, ApiError, Kind, PlanError, ServerKind};
+use reqwest::Method;
+use runtail_core::model::{Note, compare};
+use runtail_core::text::{self, short_id};
+use serde_json::{Value, json};
+
+/// Maximum number of versions to read.
+const MAX_VERSIONS: usize = 1000;
+/// Versions to request at once; every server accepts it.
+const PAGE: usize = 100;
+/// The fields that a version has of its own.
+const FIELDS: [&str; 6] = ["graph_id", "name", "description", "config", "context", "metadata"];
+/// Versions that a sentence names.
+const NAMED: usize = 12;
+/// Columns of a value in a sentence.
+const SHOWN: usize = 100;
+
+impl AgentServer {
+    /// Returns the versions of an assistant as received, newest first.
+    ///
+    /// # Errors
+    /// `Kind::NotFound` if there is no such assistant, also if it was deleted meanwhile.
+    pub async fn assistant_versions(&self, assistant: &str) -> Result<Vec<Value>, ApiError> {
+        let mut rows: Vec<Value> = Vec::new();
+        while rows.len() < MAX_VERSIONS {
+            let body = json!({"limit": PAGE, "offset": rows.len()});
+            let page: Vec<Value> = match self.search(&["assistants", assistant, "versions"], &body).await {
+                Ok(answer) => answer.json()?,
+                Err(error) => return Err(self.offered(error, "versions", |info| info.kind == ServerKind::Other).await),
+            };
+            let read = page.len();
+            // A server that ignores the offset repeats its rows.
+            let is_new = |row: &Value| row.is_object() && rows.iter().all(|known| known["version"] != row["version"]);
+            let new: Vec<Value> = page.into_iter().filter(is_new).collect();
+            let is_last = read < PAGE || new.is_empty();
+            rows.extend(new);
+            if is_last {
+                break;
+            }
+        }
+        rows.sort_by_key(|row| std::cmp::Reverse(row["version"].as_i64()));
+        Ok(rows)
+    }
+
+    /// Returns the schemas of an assistant as received. `assistant` is an id: Python refuses the name of a graph.
+    ///
+    /// # Errors
+    /// `Kind::NotOffered` on the JavaScript server, which fails at this call with and without a body (acting reference §8).
+    pub async fn assistant_schemas(&self, assistant: &str) -> Result<Value, ApiError> {
+        match self.get(&["assistants", assistant, "schemas"], &[]).await {
+            Ok(answer) => answer.json(),
+            Err(error) => {
+                let fails = |info: &crate::ServerInfo| matches!(info.kind, ServerKind::JavaScript | ServerKind::Other);
+                // A deleted assistant is 404 on JavaScript too.
+                let error =
+                    if error.kind == Kind::NotFound { error } else { self.offered(error, "schemas", fails).await };
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) async fn plan_version(&self, assistant: &str, version: i64) -> Result<ResourcePlan, PlanError> {
+        let current = self.assistant_row(assistant).await.map_err(|error| gone(error, assistant))?;
+        let versions = self.assistant_versions(assistant).await?;
+        let wanted = versions.iter().find(|row| row["version"] == version).ok_or_else(|| {
+            let listed: Vec<String> = versions.iter().take(NAMED).map(|row| row["version"].to_string()).collect();
+            let more = if versions.len() > NAMED { ", …" } else { "" };
+            PlanError::Unfit(format!("There is no version {version}. The versions are {}{more}.", listed.join(", ")))
+        })?;
+        let (from, to) = (only_fields(&current), only_fields(wanted));
+        let mut changes = compare(&from, &to);
+        let name = name_of(&current);
+        if current["version"] == version && changes.is_empty() {
+            return Err(PlanError::Nothing(format!("Version {version} is the current version of {name}.")));
+        }
+        let kind = self.info().await.map_or(ServerKind::Other, |info| info.kind);
+        let mut notes = Vec::new();
+        let is_context = |path: &str| path == "context" || path.starts_with("context.");
+        if kind != ServerKind::Aegra && changes.iter().any(|change| is_context(&change.path)) {
+            // Python and JavaScript keep it (acting reference §8); whether all of their runtimes do is not known.
+            changes.retain(|change| !is_context(&change.path));
+            notes.push(Note::warning(format!(
+                "`context` is probably not restored: the development servers keep the current one. Version {version} has {}; \
+                 the current one is {}. Afterwards `context` and `config.configurable` may differ.",
+                shown(&to["context"]),
+                shown(&from["context"])
+            )));
+        }
+        notes.push(Note::fact(format!(
+            "New runs use version {version}; active runs keep theirs. All versions are kept, and the next change makes a new one."
+        )));
+        notes.push(Note::fact("Threads and their states are not changed."));
+        let url = self.url(&Method::POST, &["assistants", assistant, "latest"])?;
+        Ok(self.resource_plan(Draft {
+            title: format!("Restore version {version} of {name}"),
+            target: Some(target("assistant", assistant, &format!("assistant {name}"))),
+            method: Method::POST,
+            url,
+            body: Some(json!({"version": version})),
+            changes,
+            notes,
+            guard: Some((Guarded::Assistant(assistant.into()), current)),
+        }))
+    }
+
+    /// Says which fields of a restored version the server did not restore.
+    pub(super) async fn not_restored(&self, assistant: &str, sent: &Value, after: &Value) -> Option<String> {
+        let versions = self.assistant_versions(assistant).await.ok()?;
+        let wanted = versions.iter().find(|row| row["version"] == sent["version"])?;
+        let differing: Vec<&str> =
+            FIELDS.into_iter().filter(|field| !compare(&wanted[*field], &after[*field]).is_empty()).collect();
+        if differing.is_empty() {
+            return None;
+        }
+        let lines: Vec<String> = differing
+            .iter()
+            .map(|field| {
+                format!(
+                    "{field} is {}, version {} has {}",
+                    shown(&after[*field]),
+                    sent["version"],
+                    shown(&wanted[*field])
+                )
+            })
+            .collect();
+        Some(format!("not restored: {}", lines.join("; ")))
+    }
+}
+
+/// Returns the fields that a version has of its own, for comparisons.
+fn only_fields(row: &Value) -> Value {
+    FIELDS.into_iter().map(|field| (field.to_string(), row[field].clone())).collect()
+}
+
+/// Returns the changes between two versions of an assistant, without their numbers and times.
+pub fn changes_between(before: &Value, after: &Value) -> Vec<runtail_core::model::Change> {
+    compare(&only_fields(before), &only_fields(after))
+}
+
+fn name_of(row: &Value) -> String {
+    let field = |name: &str| row[name].as_str().filter(|text| !text.is_empty());
+    let name = field("name").or(field("graph_id")).map(|name| text::clean(name).into_owned());
+    name.unwrap_or_else(|| short_id(row["assistant_id"].as_str().unwrap_or_default()))
+}
+
+fn shown(value: &Value) -> String {
+    let mut value = value.clone();
+    runtail_core::model::mask_record(&mut value);
+    text::fit(&text::clean(&value.to_string()), SHOWN).into_owned()
+}
+
+fn gone(error: ApiError, assistant: &str) -> ApiError {
+    match error.kind {
+        Kind::NotFound => {
+            ApiError { detail: format!("there is no assistant {}", text::clean(assistant)), hint: None, ..error }
+        }
+        _ => error,
+    }
+}

@@ -1,0 +1,298 @@
+//! Crons: reading them, and planning their changes (acting reference §9).
+
+use super::{Draft, Guarded, ResourcePlan, target};
+use crate::{AgentServer, ApiError, Kind, PlanError, ServerInfo, ServerKind};
+use reqwest::Method;
+use runtail_core::model::{Change, Note, compare, parse_time};
+use runtail_core::text::{self, short_id};
+use serde_json::{Value, json};
+
+/// The fields that an update may send. Servers accept unknown names without an error, and ignore them.
+pub const CRON_FIELDS: [&str; 16] = [
+    "schedule",
+    "timezone",
+    "end_time",
+    "input",
+    "metadata",
+    "config",
+    "context",
+    "webhook",
+    "interrupt_before",
+    "interrupt_after",
+    "on_run_completed",
+    "enabled",
+    "stream_mode",
+    "stream_subgraphs",
+    "stream_resumable",
+    "durability",
+];
+/// The fields that only a new cron has.
+const OF_NEW: [&str; 2] = ["assistant_id", "multitask_strategy"];
+/// What changes by itself whenever a cron starts a run.
+const MOVING: [&str; 2] = ["next_run_date", "updated_at"];
+/// Crons to request at once.
+const PAGE: usize = 100;
+
+impl AgentServer {
+    /// Returns crons as received, the next run first.
+    ///
+    /// # Errors
+    /// `Kind::NotOffered` if the server has no crons.
+    pub async fn crons(&self, limit: usize, offset: usize) -> Result<Vec<Value>, ApiError> {
+        let mut rows: Vec<Value> = Vec::new();
+        while rows.len() < limit {
+            let wanted = (limit - rows.len()).min(PAGE);
+            let body = json!({
+                "limit": wanted, "offset": offset + rows.len(), "sort_by": "next_run_date", "sort_order": "asc",
+            });
+            let page: Vec<Value> = match self.search(&["runs", "crons", "search"], &body).await {
+                Ok(answer) => answer.json()?,
+                Err(error) => return Err(self.offered(error, "crons", has_no_crons).await),
+            };
+            let read = page.len();
+            rows.extend(page);
+            if read < wanted {
+                break;
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Returns a cron as received.
+    ///
+    /// # Errors
+    /// `Kind::NotOffered` if the server has no crons, `Kind::NotFound` if it has no such cron.
+    pub async fn cron(&self, id: &str) -> Result<Value, ApiError> {
+        let error = match self.get(&["runs", "crons", id], &[]).await {
+            Ok(answer) => return answer.json(),
+            Err(error) => self.offered(error, "crons", has_no_crons).await,
+        };
+        // An id that is no UUID is 422, and no cron has it.
+        if !matches!(error.kind, Kind::NotFound | Kind::Invalid(_)) {
+            return Err(error);
+        }
+        // JavaScript has this route for DELETE only, so its 404 is about the route.
+        self.crons(1, 0).await?;
+        let detail = format!("there is no cron {}", text::clean(id));
+        Err(ApiError { kind: Kind::NotFound, detail, hint: None, ..error })
+    }
+
+    pub(super) async fn plan_new_cron(&self, thread: Option<&str>, fields: &Value) -> Result<ResourcePlan, PlanError> {
+        check_names(fields, &[&CRON_FIELDS[..], &OF_NEW[..]].concat())?;
+        let mut missing = Vec::new();
+        for name in ["assistant_id", "schedule"] {
+            if fields[name].as_str().is_none_or(|text| text.trim().is_empty()) {
+                missing.push(format!("{name} is missing"));
+            }
+        }
+        if !missing.is_empty() {
+            return Err(PlanError::Wrong(missing));
+        }
+        self.crons(1, 0).await?;
+        if let Some(thread) = thread {
+            self.thread_row(thread).await?;
+        }
+        let url = match thread {
+            Some(thread) => self.url(&Method::POST, &["threads", thread, "runs", "crons"])?,
+            None => self.url(&Method::POST, &["runs", "crons"])?,
+        };
+        let mut notes = vec![Note::fact(time_zone(&fields["timezone"]))];
+        notes.push(match (thread, fields["on_run_completed"].as_str()) {
+            (Some(thread), _) => Note::fact(format!("Its runs start on thread {}.", short_id(thread))),
+            (None, Some("keep")) => Note::fact("Each run starts on a new thread, which is kept."),
+            (None, _) => Note::fact("Each run starts on a new thread, which is deleted when the run has ended."),
+        });
+        notes.push(match fields["enabled"] == false {
+            true => Note::fact("It is created paused: it starts no runs until it is resumed."),
+            false => Note::warning("It starts runs by itself until it is paused or deleted."),
+        });
+        let changes = compare(&Value::Null, fields);
+        let schedule = text::clean(fields["schedule"].as_str().unwrap_or_default()).into_owned();
+        Ok(self.resource_plan(Draft {
+            title: format!("Create a cron ({schedule})"),
+            target: None,
+            method: Method::POST,
+            url,
+            body: Some(fields.clone()),
+            changes,
+            notes,
+            guard: None,
+        }))
+    }
+
+    pub(super) async fn plan_cron_update(&self, cron: &str, fields: &Value) -> Result<ResourcePlan, PlanError> {
+        check_names(fields, &CRON_FIELDS)?;
+        let before = self.cron(cron).await?;
+        let changes = changes(&before, fields);
+        if changes.is_empty() {
+            return Err(PlanError::Nothing(format!("Cron {} already has these settings.", short_id(cron))));
+        }
+        let mut notes = Vec::new();
+        if fields["schedule"].is_string() || fields["timezone"].is_string() {
+            let zone = if fields["timezone"].is_string() { &fields["timezone"] } else { &before["timezone"] };
+            notes.push(Note::fact(time_zone(zone)));
+            notes.push(Note::fact("The server computes the next run."));
+        }
+        notes.push(Note::fact("Runs that it has started are not changed."));
+        self.cron_patch(format!("Update cron {}", short_id(cron)), cron, fields.clone(), changes, notes, before)
+    }
+
+    pub(super) async fn plan_cron_switch(&self, cron: &str, enabled: bool) -> Result<ResourcePlan, PlanError> {
+        let before = self.cron(cron).await?;
+        let short = short_id(cron);
+        if before["enabled"] == enabled {
+            let how = if enabled { "enabled" } else { "paused" };
+            return Err(PlanError::Nothing(format!("Cron {short} is already {how}.")));
+        }
+        let fields = json!({"enabled": enabled});
+        let (verb, note) = match enabled {
+            true => ("Resume", "It starts runs again by its schedule. Runs that it missed are not started."),
+            false => ("Pause", "It starts no runs until it is resumed. Runs that it has started continue."),
+        };
+        let changes = changes(&before, &fields);
+        self.cron_patch(format!("{verb} cron {short}"), cron, fields, changes, vec![Note::fact(note)], before)
+    }
+
+    fn cron_patch(
+        &self,
+        title: String,
+        cron: &str,
+        fields: Value,
+        changes: Vec<Change>,
+        notes: Vec<Note>,
+        before: Value,
+    ) -> Result<ResourcePlan, PlanError> {
+        Ok(self.resource_plan(Draft {
+            title,
+            target: Some(target("cron", cron, &format!("cron {}", short_id(cron)))),
+            method: Method::PATCH,
+            url: self.url(&Method::PATCH, &["runs", "crons", cron])?,
+            body: Some(fields),
+            changes,
+            notes,
+            guard: Some((Guarded::Cron(cron.into()), before)),
+        }))
+    }
+
+    pub(super) async fn plan_cron_deletion(&self, cron: &str) -> Result<ResourcePlan, PlanError> {
+        let before = self.cron(cron).await?;
+        let notes = vec![
+            Note::fact("It starts no more runs. Runs that it has started continue, and their threads are kept."),
+            Note::warning("This can't be undone. Pausing it keeps its settings."),
+        ];
+        Ok(self.resource_plan(Draft {
+            title: format!("Delete cron {}", short_id(cron)),
+            target: Some(target("cron", cron, &format!("cron {}", short_id(cron)))),
+            method: Method::DELETE,
+            url: self.url(&Method::DELETE, &["runs", "crons", cron])?,
+            body: None,
+            changes: Vec::new(),
+            notes,
+            guard: Some((Guarded::Cron(cron.into()), before)),
+        }))
+    }
+}
+
+/// Whether a server has no crons. JavaScript answers 500 to their calls; a flag of `/info` tells that. Aegra has no such routes.
+fn has_no_crons(info: &ServerInfo) -> bool {
+    info.kind == ServerKind::Other || info.raw["flags"]["crons"] == false
+}
+
+/// Servers ignore unknown fields without an error.
+fn check_names(fields: &Value, known: &[&str]) -> Result<(), PlanError> {
+    let Some(fields) = fields.as_object() else {
+        return Err(PlanError::Wrong(vec!["a cron's settings are a JSON object".into()]));
+    };
+    let unknown: Vec<String> = fields.keys().filter(|name| !known.contains(&name.as_str())).cloned().collect();
+    let words = |name: &String| match name.as_str() {
+        "assistant_id" | "thread_id" | "multitask_strategy" => {
+            format!("{name} can't be changed; create a new cron instead")
+        }
+        name => format!("unknown field {}; the fields are {}", text::clean(name), known.join(", ")),
+    };
+    match unknown.is_empty() {
+        true => Ok(()),
+        false => Err(PlanError::Wrong(unknown.iter().map(words).collect())),
+    }
+}
+
+fn time_zone(zone: &Value) -> String {
+    match zone.as_str() {
+        Some(zone) => format!("The schedule's times are in {}.", text::clean(zone)),
+        None => "The schedule's times are UTC.".into(),
+    }
+}
+
+/// Returns a field of a cron. What its runs get is in its payload.
+fn field<'r>(row: &'r Value, name: &str) -> &'r Value {
+    if row[name].is_null() { &row["payload"][name] } else { &row[name] }
+}
+
+fn changes(before: &Value, fields: &Value) -> Vec<Change> {
+    let names = || fields.as_object().into_iter().flatten().map(|(name, _)| name.clone());
+    let old: Value = names().map(|name| (name.clone(), field(before, &name).clone())).collect();
+    compare(&old, fields)
+}
+
+/// Whether a cron is as it was, apart from what its runs change.
+pub(super) fn is_same(before: &Value, now: &Value) -> bool {
+    let settings = |row: &Value| {
+        let mut row = row.clone();
+        if let Some(fields) = row.as_object_mut() {
+            fields.retain(|name, _| !MOVING.contains(&name.as_str()));
+        }
+        row
+    };
+    settings(before) == settings(now)
+}
+
+/// Returns which of the sent fields still have their old values in the server's answer.
+pub(super) fn complaint(sent: &Value, before: &Value, after: &Value) -> Option<String> {
+    let is_equal = |a: &Value, b: &Value| match (a.as_str().and_then(parse_time), b.as_str().and_then(parse_time)) {
+        (Some(a), Some(b)) => a == b,
+        _ => a == b,
+    };
+    let is_unseen = |(name, sent): &(&String, &Value)| {
+        let (before, after) = (field(before, name), field(after, name));
+        is_equal(before, after) && !is_equal(sent, after)
+    };
+    let unseen: Vec<&str> = sent.as_object()?.iter().filter(is_unseen).map(|(name, _)| name.as_str()).collect();
+    let unseen = unseen.join(", ");
+    (!after.is_null() && !unseen.is_empty())
+        .then(|| format!("the server accepted the change, but its response shows the old values of: {unseen}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_of_a_cron_is_no_change_of_its_settings() {
+        let before = json!({"schedule": "* * * * *", "next_run_date": "2026-11-22T03:00:00Z", "updated_at": "a"});
+        let mut now = json!({"schedule": "* * * * *", "next_run_date": "2026-11-22T03:01:00Z", "updated_at": "b"});
+        assert!(is_same(&before, &now));
+        now["schedule"] = json!("*/2 * * * *");
+        assert!(!is_same(&before, &now));
+    }
+
+    #[test]
+    fn fields_that_a_server_ignored_are_reported() {
+        let before = json!({"schedule": "0 9 * * *", "end_time": null, "payload": {"input": {"x": 1}}});
+        let sent = json!({"schedule": "0 10 * * *", "input": {"x": 2}, "end_time": "2027-01-01T00:00:00Z"});
+        let done =
+            json!({"schedule": "0 10 * * *", "end_time": "2027-01-01T00:00:00+00:00", "payload": {"input": {"x": 2}}});
+        assert_eq!(complaint(&sent, &before, &done), None);
+        let said = complaint(&sent, &before, &before).unwrap_or_default();
+        assert!(said.ends_with("of: schedule, input, end_time"), "{said}");
+    }
+
+    #[test]
+    fn an_assistant_of_a_cron_cannot_be_changed() {
+        let Err(PlanError::Wrong(reasons)) = check_names(&json!({"assistant_id": "a", "color": 1}), &CRON_FIELDS)
+        else {
+            panic!("accepted");
+        };
+        assert!(reasons[0].starts_with("assistant_id can't be changed"), "{reasons:?}");
+        assert!(reasons[1].starts_with("unknown field color"), "{reasons:?}");
+    }
+}

@@ -1,0 +1,220 @@
+//! The store: namespaces and items, and planning their changes (acting reference §9).
+
+use super::{Draft, Guarded, ResourcePlan, target};
+use crate::{AgentServer, ApiError, Kind, PlanError, ServerInfo, ServerKind};
+use reqwest::Method;
+use runtail_core::model::{Note, Target, compare};
+use runtail_core::text;
+use serde_json::{Value, json};
+
+/// Rows to request at once.
+const PAGE: usize = 100;
+
+impl AgentServer {
+    /// Returns the namespaces that have items, each as its labels. `depth` cuts them.
+    ///
+    /// # Errors
+    /// `Kind::NotOffered` if the server has no store.
+    pub async fn store_namespaces(
+        &self,
+        prefix: &[String],
+        depth: Option<usize>,
+        limit: usize,
+        offset: usize,
+    ) -> Result<Vec<Vec<String>>, ApiError> {
+        let mut all: Vec<Vec<String>> = Vec::new();
+        let mut read = 0;
+        while all.len() < limit {
+            let wanted = (limit - all.len()).min(PAGE);
+            let mut body = json!({"limit": wanted, "offset": offset + read});
+            // JavaScript refuses an empty prefix.
+            if !prefix.is_empty() {
+                body["prefix"] = json!(prefix);
+            }
+            if let Some(depth) = depth {
+                body["max_depth"] = json!(depth);
+            }
+            let page: Value = match self.search(&["store", "namespaces"], &body).await {
+                Ok(answer) => answer.json()?,
+                Err(error) => return Err(self.offered(error, "a store", has_no_store).await),
+            };
+            let rows = page["namespaces"].as_array().or(page.as_array()).map_or(&[][..], Vec::as_slice);
+            read += rows.len();
+            let new: Vec<Vec<String>> = rows.iter().filter_map(labels).filter(|labels| !all.contains(labels)).collect();
+            let is_last = rows.len() < wanted || new.is_empty();
+            all.extend(new);
+            if is_last {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    /// Returns the items below a namespace as received. An empty one means all.
+    ///
+    /// # Errors
+    /// `Kind::NotOffered` if the server has no store.
+    pub async fn store_items(
+        &self,
+        prefix: &[String],
+        query: Option<&str>,
+        filter: Option<&Value>,
+        limit: usize,
+        offset: usize,
+    ) -> Result<Vec<Value>, ApiError> {
+        let mut items: Vec<Value> = Vec::new();
+        while items.len() < limit {
+            let wanted = (limit - items.len()).min(PAGE);
+            // A body without `namespace_prefix` is a 500 on Python.
+            let mut body = json!({"namespace_prefix": prefix, "limit": wanted, "offset": offset + items.len()});
+            if let Some(query) = query {
+                body["query"] = json!(query);
+            }
+            if let Some(filter) = filter {
+                body["filter"] = filter.clone();
+            }
+            let page: Value = match self.search(&["store", "items", "search"], &body).await {
+                Ok(answer) => answer.json()?,
+                Err(error) => return Err(self.offered(error, "a store", has_no_store).await),
+            };
+            let rows = page["items"].as_array().or(page.as_array()).map_or(&[][..], Vec::as_slice);
+            items.extend(rows.iter().cloned());
+            if rows.len() < wanted {
+                break;
+            }
+        }
+        Ok(items)
+    }
+
+    /// Returns an item as received; null if there is none.
+    ///
+    /// # Errors
+    /// `Kind::NotOffered` if the server has no store.
+    pub async fn store_item(&self, namespace: &[String], key: &str) -> Result<Value, ApiError> {
+        let key = ("key", key.to_string());
+        let repeated = || namespace.iter().map(|label| ("namespace", label.clone())).chain([key.clone()]).collect();
+        let query: Vec<(&str, String)> = match self.quirks.repeats_namespace() {
+            true => repeated(),
+            false => vec![("namespace", namespace.join(".")), key.clone()],
+        };
+        let answer = match self.get(&["store", "items"], &query).await {
+            // Aegra takes a parameter for each label, and fails at a dot. The others return nothing for repeated parameters.
+            Err(error) if error.status() == Some(500) && namespace.len() > 1 && !self.quirks.repeats_namespace() => {
+                let answer = self.get(&["store", "items"], &repeated()).await;
+                if answer.as_ref().is_ok() || answer.as_ref().is_err_and(|error| error.kind == Kind::NotFound) {
+                    self.quirks.note_repeated_namespace();
+                }
+                answer.map_err(|other| if other.kind == Kind::NotFound { other } else { error })
+            }
+            answer => answer,
+        };
+        match answer {
+            Ok(answer) => answer.maybe_json(),
+            Err(error) => match self.offered(error, "a store", has_no_store).await {
+                error if error.kind == Kind::NotFound => Ok(Value::Null),
+                error => Err(error),
+            },
+        }
+    }
+
+    pub(super) async fn plan_put(
+        &self,
+        namespace: &[String],
+        key: &str,
+        value: &Value,
+        edited_from: Option<&Value>,
+    ) -> Result<ResourcePlan, PlanError> {
+        let mut reasons = wrong_place(namespace, key);
+        if !value.is_object() {
+            reasons.push("the value must be a JSON object: servers refuse others".into());
+        }
+        if !reasons.is_empty() {
+            return Err(PlanError::Wrong(reasons));
+        }
+        let before = self.store_item(namespace, key).await?;
+        if edited_from.is_some_and(|edited| *edited != before["value"]) {
+            let now = if before.is_null() { "was deleted" } else { "has changed" };
+            return Err(PlanError::Unfit(format!(
+                "The item {now} since it was opened for editing. Open it again to edit its current value."
+            )));
+        }
+        if before["value"] == *value {
+            return Err(PlanError::Nothing("The item already has this value.".into()));
+        }
+        let name = name_of(namespace, key);
+        let mut notes = Vec::new();
+        let verb = if before.is_null() { "Create" } else { "Replace" };
+        if !before.is_null() {
+            notes.push(Note::warning(
+                "The whole value is replaced. The store keeps no history, so the old value can't be restored.",
+            ));
+        }
+        let changes = compare(&before["value"], value);
+        Ok(self.resource_plan(Draft {
+            title: format!("{verb} item {name}"),
+            target: Some(item_target(namespace, key)),
+            method: Method::PUT,
+            url: self.url(&Method::PUT, &["store", "items"])?,
+            body: Some(json!({"namespace": namespace, "key": key, "value": value})),
+            changes,
+            notes,
+            guard: Some((Guarded::Item(namespace.to_vec(), key.into()), before)),
+        }))
+    }
+
+    pub(super) async fn plan_item_deletion(&self, namespace: &[String], key: &str) -> Result<ResourcePlan, PlanError> {
+        let reasons = wrong_place(namespace, key);
+        if !reasons.is_empty() {
+            return Err(PlanError::Wrong(reasons));
+        }
+        let before = self.store_item(namespace, key).await?;
+        let name = name_of(namespace, key);
+        if before.is_null() {
+            // Servers answer a deletion of nothing like any other.
+            return Err(PlanError::Unfit(format!("There is no item {name}.")));
+        }
+        Ok(self.resource_plan(Draft {
+            title: format!("Delete item {name}"),
+            target: Some(item_target(namespace, key)),
+            method: Method::DELETE,
+            url: self.url(&Method::DELETE, &["store", "items"])?,
+            body: Some(json!({"namespace": namespace, "key": key})),
+            changes: compare(&before["value"], &Value::Null),
+            notes: vec![Note::warning("The store keeps no history, so the value can't be restored.")],
+            guard: Some((Guarded::Item(namespace.to_vec(), key.into()), before)),
+        }))
+    }
+}
+
+/// Whether a server has no store: one that has only the contract's calls.
+fn has_no_store(info: &ServerInfo) -> bool {
+    info.kind == ServerKind::Other
+}
+
+fn labels(row: &Value) -> Option<Vec<String>> {
+    row.as_array()?.iter().map(|label| label.as_str().map(str::to_string)).collect()
+}
+
+/// Servers refuse these as plain text, or fail.
+fn wrong_place(namespace: &[String], key: &str) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if namespace.is_empty() {
+        reasons.push("the namespace is empty".to_string());
+    }
+    if namespace.iter().any(|label| label.is_empty() || label.contains('.')) {
+        reasons.push("a namespace's labels must not be empty or contain dots".into());
+    }
+    if key.is_empty() {
+        reasons.push("the key is empty".into());
+    }
+    reasons
+}
+
+fn name_of(namespace: &[String], key: &str) -> String {
+    text::clean(&format!("{} {key}", namespace.join("."))).into_owned()
+}
+
+fn item_target(namespace: &[String], key: &str) -> Target {
+    let name = name_of(namespace, key);
+    target("item", &name, &format!("item {name}"))
+}

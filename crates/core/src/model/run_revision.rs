@@ -1,0 +1,219 @@
+//! Which revision of a deployment ran a run, as far as the records show it.
+
+use super::parse_time;
+use crate::text::short_id;
+use serde::Serialize;
+use serde_json::Value;
+
+/// The fields of a run's metadata that name its revision: by its id, or by its commit. The hosted service sets the variables of
+/// these names for its servers; only some versions copy them into runs.
+const FIELDS: [&str; 8] = [
+    "langgraph_host_revision_id",
+    "host_revision_id",
+    "LANGSMITH_HOST_REVISION_ID",
+    "LANGSMITH_REVISION_ID",
+    "LANGCHAIN_REVISION_ID",
+    "LANGSMITH_LANGGRAPH_GIT_REF_SHA",
+    "langgraph_git_ref_sha",
+    "revision_id",
+];
+/// Minimum length of a shortened commit.
+const MIN_SHA: usize = 7;
+
+/// Whether a run was answered by the newest revision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RevisionAge {
+    /// By the newest revision.
+    New,
+    /// By an earlier one.
+    Old,
+    Unknown,
+}
+
+impl RevisionAge {
+    /// Returns the words for a screen.
+    pub fn words(self) -> &'static str {
+        match self {
+            RevisionAge::New => "new revision",
+            RevisionAge::Old => "old revision",
+            RevisionAge::Unknown => "revision unknown",
+        }
+    }
+}
+
+/// The revision that ran a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RunRevision {
+    #[serde(rename = "revision")]
+    pub age: RevisionAge,
+    /// The revision, if it is known.
+    pub revision_id: Option<String>,
+    pub newest_revision_id: Option<String>,
+    /// The revision of the server that answers now, by `/info`. During a rollout, servers of two revisions answer.
+    pub server_revision_id: Option<String>,
+    /// How this is known, or why it isn't.
+    pub why: String,
+}
+
+impl RunRevision {
+    /// Judges a run's record by the deployment's revisions, newest first; `None` if they are not known. `info` is the response to
+    /// `GET /info`, or null.
+    pub fn of(run: &Value, info: &Value, revisions: Option<&[Value]>) -> RunRevision {
+        let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_string);
+        let revisions = revisions.unwrap_or_default();
+        let newest = revisions.first();
+        let newest_id = newest.and_then(|row| text(&row["id"]));
+        let judged = |age: RevisionAge, id: Option<String>, why: String| RunRevision {
+            age,
+            revision_id: id,
+            newest_revision_id: newest_id.clone(),
+            server_revision_id: text(&info["host"]["host_revision_id"]),
+            why,
+        };
+        let by_metadata = named(&run["kwargs"]["config"], &run["metadata"]);
+        let Some(newest) = newest else {
+            let id = by_metadata.map(|(_, name)| name);
+            return judged(RevisionAge::Unknown, id, "the deployment's revisions are not known".into());
+        };
+        if let Some((field, name)) = by_metadata {
+            let matching: Vec<&Value> = revisions.iter().filter(|row| is_named(row, &name)).collect();
+            let id = |row: &Value| text(&row["id"]);
+            return match matching.as_slice() {
+                [] => judged(
+                    RevisionAge::Unknown,
+                    Some(name.clone()),
+                    format!(
+                        "its metadata names {} ({field}), which is not among the deployment's revisions",
+                        short_id(&name)
+                    ),
+                ),
+                [one] if one["id"] == newest["id"] => {
+                    judged(RevisionAge::New, id(one), format!("by its metadata ({field})"))
+                }
+                [first, ..] if matching.iter().all(|row| row["id"] != newest["id"]) => {
+                    judged(RevisionAge::Old, id(first), format!("by its metadata ({field})"))
+                }
+                several => judged(
+                    RevisionAge::Unknown,
+                    None,
+                    format!("its metadata names a commit ({field}) that {} revisions have", several.len()),
+                ),
+            };
+        }
+        let time = |value: &Value| value.as_str().and_then(parse_time);
+        let is_active = matches!(run["status"].as_str(), Some("pending" | "queued" | "running" | "streaming"));
+        if let (Some(ended), Some(created)) = (time(&run["updated_at"]), time(&newest["created_at"]))
+            && ended < created
+            && !is_active
+        {
+            return judged(RevisionAge::Old, None, "it ended before the newest revision was created".into());
+        }
+        judged(RevisionAge::Unknown, None, "its metadata names no revision".into())
+    }
+}
+
+/// The ids of a deployment's revisions that its record names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KnownRevisions {
+    pub newest: Option<String>,
+    /// The one that serves traffic.
+    pub serving: Option<String>,
+}
+
+impl KnownRevisions {
+    /// Judges a run by these revisions: by the `config` that it was started with, and its metadata. Returns a few words, such as
+    /// `new revision 4444444`, and nothing if neither names a revision.
+    pub fn words(&self, config: &Value, metadata: &Value) -> Option<String> {
+        let (_, name) = named(config, metadata)?;
+        let id = short_id(&name);
+        Some(match (&self.newest, &self.serving) {
+            (Some(newest), _) if *newest == name => format!("{} {id}", RevisionAge::New.words()),
+            (Some(_), Some(serving)) if *serving == name => format!("{} {id}", RevisionAge::Old.words()),
+            (Some(newest), _) => format!("revision {id}, the newest is {}", short_id(newest)),
+            (None, _) => format!("revision {id}"),
+        })
+    }
+}
+
+/// Returns the revision that a run's metadata names, and the field that does.
+fn named(config: &Value, metadata: &Value) -> Option<(&'static str, String)> {
+    let places = [&config["metadata"], &config["configurable"], metadata];
+    FIELDS.into_iter().find_map(|field| {
+        let name = places.iter().find_map(|place| place[field].as_str().filter(|name| !name.is_empty()))?;
+        Some((field, name.to_string()))
+    })
+}
+
+fn is_named(row: &Value, name: &str) -> bool {
+    let commit = row["source_revision_config"]["repo_commit_sha"].as_str().unwrap_or_default();
+    let is_commit =
+        name.len() >= MIN_SHA && (commit.starts_with(name) || (commit.len() >= MIN_SHA && name.starts_with(commit)));
+    row["id"] == name || is_commit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const NEWEST: &str = "44444444-4444-4444-8444-444444444444";
+    const OLDER: &str = "33333333-3333-4333-8333-333333333333";
+
+    fn revisions() -> Vec<Value> {
+        let row = |id: &str, sha: &str, at: &str| json!({"id": id, "created_at": at, "source_revision_config": {"repo_commit_sha": sha}});
+        vec![
+            row(NEWEST, "abcdef0123", "2026-11-22T10:00:00Z"),
+            row(OLDER, "1234567890", "2026-11-20T10:00:00Z"),
+            row("22222222-2222-4222-8222-222222222222", "1234567890", "2026-11-19T10:00:00Z"),
+        ]
+    }
+
+    fn age(run: Value) -> (RevisionAge, Option<String>, String) {
+        let judged = RunRevision::of(&run, &Value::Null, Some(&revisions()));
+        (judged.age, judged.revision_id, judged.why)
+    }
+
+    #[test]
+    fn metadata_names_the_revision_by_id_or_commit() {
+        let by = |field: &str, name: &str| age(json!({"kwargs": {"config": {"metadata": {field: name}}}}));
+        assert_eq!(by("langgraph_host_revision_id", NEWEST).0, RevisionAge::New);
+        assert_eq!(by("langgraph_host_revision_id", OLDER).0, RevisionAge::Old);
+        assert_eq!(by("LANGSMITH_LANGGRAPH_GIT_REF_SHA", "abcdef0").1.as_deref(), Some(NEWEST));
+        assert_eq!(by("LANGSMITH_LANGGRAPH_GIT_REF_SHA", "1234567890").0, RevisionAge::Old, "both are older");
+        assert_eq!(by("revision_id", "abc").0, RevisionAge::Unknown, "too short for a commit");
+        let (age, _, why) = by("revision_id", "99999999-9999-4999-8999-999999999999");
+        assert_eq!(age, RevisionAge::Unknown);
+        assert!(why.contains("not among the deployment's revisions"), "{why}");
+    }
+
+    #[test]
+    fn the_words_for_a_screen_name_the_revision() {
+        let known = KnownRevisions { newest: Some(NEWEST.into()), serving: Some(OLDER.into()) };
+        let words = |name: &str| known.words(&json!({"metadata": {"host_revision_id": name}}), &Value::Null);
+        assert_eq!(words(NEWEST).as_deref(), Some("new revision 44444444"));
+        assert_eq!(words(OLDER).as_deref(), Some("old revision 33333333"));
+        assert_eq!(
+            words("22222222-2222-4222-8222-222222222222").as_deref(),
+            Some("revision 22222222, the newest is 44444444")
+        );
+        assert_eq!(known.words(&json!({"metadata": {}}), &json!({"owner": "ana"})), None);
+    }
+
+    #[test]
+    fn a_run_that_ended_before_the_newest_revision_is_old() {
+        let run = |status: &str, at: &str| age(json!({"status": status, "updated_at": at})).0;
+        assert_eq!(run("success", "2026-11-22T09:59:59+00:00"), RevisionAge::Old);
+        assert_eq!(run("running", "2026-11-22T09:59:59+00:00"), RevisionAge::Unknown, "it may still change hands");
+        assert_eq!(run("success", "2026-11-22T10:00:01+00:00"), RevisionAge::Unknown);
+    }
+
+    #[test]
+    fn without_revisions_it_is_unknown_and_says_why() {
+        let info = json!({"host": {"host_revision_id": NEWEST}});
+        let judged = RunRevision::of(&json!({}), &info, None);
+        assert_eq!(judged.age, RevisionAge::Unknown);
+        assert_eq!(judged.server_revision_id.as_deref(), Some(NEWEST));
+        assert_eq!(judged.why, "the deployment's revisions are not known");
+    }
+}

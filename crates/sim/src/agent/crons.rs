@@ -1,0 +1,382 @@
+//! Crons: runs that a schedule starts (acting reference §9). Only the Python server has them.
+
+use super::life::{Origin, start};
+use super::refuse::{Problem, Refusal};
+use super::state::{Object, Thread, contains};
+use super::{Agent, empty, json_response};
+use crate::ids::{iso, uuid7};
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use jiff::{Timestamp, ToSpan, Zoned, tz::TimeZone};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use uuid::Uuid;
+
+/// How often schedules are checked.
+const TICK: Duration = Duration::from_secs(1);
+/// How far ahead a schedule is searched for its next time, in days.
+const DAYS: i64 = 366 * 5;
+/// The fields that a cron's record has besides its payload.
+const FIELDS: [&str; 5] = ["end_time", "schedule", "timezone", "on_run_completed", "enabled"];
+
+/// A cron.
+#[derive(Debug, Clone)]
+pub struct Cron {
+    pub id: String,
+    pub assistant: String,
+    pub thread: Option<String>,
+    /// What was sent, which its runs get.
+    pub payload: Value,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    /// When its next run starts.
+    pub next: Option<Timestamp>,
+}
+
+/// A schedule: the allowed values of each of its five fields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Schedule {
+    minutes: Vec<i8>,
+    hours: Vec<i8>,
+    days: Vec<i8>,
+    months: Vec<i8>,
+    /// Sunday is 0.
+    weekdays: Vec<i8>,
+    /// Whether both the day of the month and the weekday are restricted: then one of them is enough.
+    is_either_day: bool,
+}
+
+impl Schedule {
+    fn parse(text: &str) -> Option<Schedule> {
+        let fields: Vec<&str> = text.split_whitespace().collect();
+        let [minute, hour, day, month, weekday] = fields.as_slice() else { return None };
+        Some(Schedule {
+            minutes: values(minute, 0, 59)?,
+            hours: values(hour, 0, 23)?,
+            days: values(day, 1, 31)?,
+            months: values(month, 1, 12)?,
+            weekdays: values(weekday, 0, 7)?.into_iter().map(|day| day % 7).collect(),
+            is_either_day: *day != "*" && *weekday != "*",
+        })
+    }
+
+    fn has_day(&self, day: &Zoned) -> bool {
+        let of_month = self.days.contains(&day.day());
+        let of_week = self.weekdays.contains(&day.weekday().to_sunday_zero_offset());
+        let fits = if self.is_either_day { of_month || of_week } else { of_month && of_week };
+        fits && self.months.contains(&day.month())
+    }
+
+    /// Returns the first time after `now`.
+    fn next(&self, now: Timestamp, zone: TimeZone) -> Option<Timestamp> {
+        let begin = now.to_zoned(zone);
+        let today = begin.start_of_day().ok()?;
+        for n in 0..DAYS {
+            let day = today.checked_add(n.days()).ok()?;
+            if !self.has_day(&day) {
+                continue;
+            }
+            for (hour, minute) in
+                self.hours.iter().flat_map(|hour| self.minutes.iter().map(move |minute| (*hour, *minute)))
+            {
+                let at = day.with().hour(hour).minute(minute).build().ok()?;
+                if at > begin {
+                    return Some(at.timestamp());
+                }
+            }
+        }
+        None
+    }
+}
+
+/// The values of a field of a schedule: `*`, `*/2`, `1-5`, `1,3`, or one.
+fn values(field: &str, least: i8, greatest: i8) -> Option<Vec<i8>> {
+    let mut all = Vec::new();
+    for part in field.split(',') {
+        let (range, step) = part.split_once('/').map_or((part, Some(1)), |(range, step)| (range, step.parse().ok()));
+        let (from, to) = match range.split_once('-') {
+            _ if range == "*" => (least, greatest),
+            Some((from, to)) => (from.parse().ok()?, to.parse().ok()?),
+            None => {
+                let one = range.parse().ok()?;
+                (one, if part.contains('/') { greatest } else { one })
+            }
+        };
+        let step: usize = step.filter(|step| *step > 0)?;
+        if from < least || to > greatest || from > to {
+            return None;
+        }
+        all.extend((from..=to).step_by(step));
+    }
+    all.sort_unstable();
+    all.dedup();
+    Some(all)
+}
+
+fn answer(result: Result<Response, Refusal>) -> Response {
+    result.unwrap_or_else(|refusal| *refusal)
+}
+
+impl Cron {
+    fn row(&self) -> Value {
+        let metadata = if self.payload["metadata"].is_object() { self.payload["metadata"].clone() } else { json!({}) };
+        let mut row = json!({
+            "cron_id": self.id, "assistant_id": self.assistant, "thread_id": self.thread, "user_id": "",
+            "payload": self.payload, "next_run_date": self.next.map(iso), "metadata": metadata,
+            "created_at": iso(self.created_at), "updated_at": iso(self.updated_at),
+        });
+        for field in FIELDS {
+            row[field] = self.payload[field].clone();
+        }
+        row["enabled"] = json!(self.is_enabled());
+        if row["on_run_completed"].is_null() && self.thread.is_none() {
+            row["on_run_completed"] = json!("delete");
+        }
+        row
+    }
+
+    /// Computes the next run after another time, for the past of the demo.
+    pub fn replan(&mut self, agent: &Agent, now: Timestamp) {
+        // The schedule was valid when it was created.
+        let _ = self.plan(agent, now);
+    }
+
+    fn is_enabled(&self) -> bool {
+        self.payload["enabled"] != false
+    }
+
+    /// Computes the next run, unless the schedule or its time zone is invalid.
+    fn plan(&mut self, agent: &Agent, now: Timestamp) -> Result<(), Refusal> {
+        let text = self.payload["schedule"].as_str().unwrap_or_default();
+        let invalid = |text: String| agent.refuse(Problem::Python(StatusCode::UNPROCESSABLE_ENTITY, text));
+        let Some(schedule) = Schedule::parse(text) else {
+            return Err(invalid(format!(
+                "Invalid cron schedule: '{text}'. Reason: Invalid cron schedule. Ensure the schedule uses the standard cron \
+                 format (minute hour day_of_month month day_of_week). Example: '*/5 * * * *' for every 5 minutes."
+            )));
+        };
+        let zone = match self.payload["timezone"].as_str() {
+            None => TimeZone::UTC,
+            Some(name) => TimeZone::get(name).map_err(|_| {
+                invalid(format!("Invalid timezone: '{name}'. Use IANA timezone format (e.g. 'America/New_York')."))
+            })?,
+        };
+        self.next = schedule.next(now, zone);
+        Ok(())
+    }
+}
+
+/// Creates a cron on a thread, or on new threads.
+pub fn create(agent: &Arc<Agent>, thread: Option<String>, body: &Value, now: Timestamp) -> Result<Value, Refusal> {
+    let asked = body["assistant_id"].as_str().unwrap_or_default();
+    let Some(assistant) = agent.assistant(asked) else {
+        let text = format!("Assistant '{asked}' not found");
+        return Err(agent.refuse(Problem::Python(StatusCode::NOT_FOUND, text)));
+    };
+    if !body["config"].is_null() && !body["config"].is_object() {
+        return Err(agent.refuse(Problem::BadJson));
+    }
+    let id = uuid7(now);
+    let mut payload = body.clone();
+    payload["assistant_id"] = json!(assistant.id);
+    payload["config"]["configurable"]["cron_id"] = json!(id);
+    let mut cron = Cron { id, assistant: assistant.id, thread, payload, created_at: now, updated_at: now, next: None };
+    cron.plan(agent, now)?;
+    let row = cron.row();
+    let is_first = {
+        let mut memory = agent.memory();
+        memory.crons.push(cron);
+        memory.crons.len() == 1
+    };
+    if is_first {
+        tokio::spawn(run_due(agent.clone()));
+    }
+    Ok(row)
+}
+
+/// Starts the runs of crons that are due, until the last cron is deleted or the simulator stops.
+async fn run_due(agent: Arc<Agent>) {
+    loop {
+        tokio::select! {
+            () = agent.stop.cancelled() => return,
+            () = tokio::time::sleep(TICK) => {}
+        }
+        if !start_due(&agent, Timestamp::now()) {
+            return;
+        }
+    }
+}
+
+/// Starts the runs of crons that are due. Returns whether there are crons.
+fn start_due(agent: &Arc<Agent>, now: Timestamp) -> bool {
+    let mut due = Vec::new();
+    {
+        let mut memory = agent.memory();
+        for cron in memory.crons.iter_mut().filter(|cron| cron.next.is_some_and(|next| next <= now)) {
+            if cron.is_enabled() {
+                due.push(cron.clone());
+            }
+            // The schedule was valid before.
+            let _ = cron.plan(agent, now);
+        }
+        if memory.crons.is_empty() {
+            return false;
+        }
+    }
+    due.iter().for_each(|cron| run(agent, cron, now));
+    true
+}
+
+fn run(agent: &Arc<Agent>, cron: &Cron, now: Timestamp) {
+    let stateless = cron.thread.is_none() && cron.payload["on_run_completed"] != "keep";
+    let thread = cron.thread.clone().unwrap_or_else(|| {
+        let id = uuid7(now);
+        agent.memory().threads.insert(id.clone(), Thread::new(id.clone(), now, Object::new()));
+        id
+    });
+    // A run that is refused, because its assistant or its thread was deleted, leaves no trace on the real server either.
+    let _ = start(agent, &thread, &cron.payload, stateless, Origin::Background);
+}
+
+/// `POST /runs/crons`.
+pub async fn post(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
+    answer(
+        agent
+            .body(&bytes)
+            .and_then(|body| Ok(json_response(StatusCode::OK, &create(&agent, None, &body, Timestamp::now())?))),
+    )
+}
+
+/// `POST /threads/{thread}/runs/crons`.
+pub async fn post_on_thread(State(agent): State<Arc<Agent>>, Path(thread): Path<String>, bytes: Bytes) -> Response {
+    answer(
+        agent.check_thread(&thread).and_then(|()| agent.body(&bytes)).and_then(|body| {
+            Ok(json_response(StatusCode::OK, &create(&agent, Some(thread), &body, Timestamp::now())?))
+        }),
+    )
+}
+
+/// `POST /runs/crons/search`.
+pub async fn search(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
+    answer(agent.optional_body(&bytes).map(|body| {
+        let number = |field: &str, usual: u64| body[field].as_u64().unwrap_or(usual) as usize;
+        let mut rows: Vec<Value> = agent.memory().crons.iter().map(Cron::row).collect();
+        for field in ["assistant_id", "thread_id", "enabled"] {
+            rows.retain(|row| body[field].is_null() || row[field] == body[field]);
+        }
+        rows.retain(|row| body["metadata"].is_null() || contains(&row["metadata"], &body["metadata"]));
+        let key = body["sort_by"].as_str().unwrap_or("created_at").to_owned();
+        rows.sort_by_key(|row| row[&key].as_str().unwrap_or_default().to_owned());
+        if body["sort_order"] != "asc" {
+            rows.reverse();
+        }
+        let page: Vec<Value> = rows.into_iter().skip(number("offset", 0)).take(number("limit", 10)).collect();
+        json_response(StatusCode::OK, &json!(page))
+    }))
+}
+
+/// `POST /runs/crons/count`.
+pub async fn count(State(agent): State<Arc<Agent>>) -> Response {
+    json_response(StatusCode::OK, &json!(agent.memory().crons.len()))
+}
+
+fn check_id(agent: &Agent, id: &str) -> Result<(), Refusal> {
+    let text = || "Invalid cron ID: must be a UUID".to_owned();
+    let refused = |_| agent.refuse(Problem::Python(StatusCode::UNPROCESSABLE_ENTITY, text()));
+    Uuid::try_parse(id).map(drop).map_err(refused)
+}
+
+/// `GET /runs/crons/{cron}`.
+pub async fn get(State(agent): State<Arc<Agent>>, Path(id): Path<String>) -> Response {
+    answer(check_id(&agent, &id).and_then(|()| {
+        let row = agent.memory().crons.iter().find(|cron| cron.id == id).map(Cron::row);
+        Ok(json_response(StatusCode::OK, &row.ok_or_else(|| agent.refuse(Problem::NoRun(id)))?))
+    }))
+}
+
+/// `PATCH /runs/crons/{cron}`. Unknown fields, and another assistant, are accepted and ignored.
+pub async fn patch(State(agent): State<Arc<Agent>>, Path(id): Path<String>, bytes: Bytes) -> Response {
+    answer(check_id(&agent, &id).and_then(|()| agent.body(&bytes)).and_then(|body| {
+        let fields = body.as_object().filter(|fields| !fields.is_empty()).ok_or_else(|| {
+            agent.refuse(Problem::Python(StatusCode::BAD_REQUEST, "Request body cannot be empty".into()))
+        })?;
+        let now = Timestamp::now();
+        let mut memory = agent.memory();
+        let Some(cron) = memory.crons.iter_mut().find(|cron| cron.id == id) else {
+            let text = format!("Cron '{id}' not found");
+            return Err(agent.refuse(Problem::Python(StatusCode::NOT_FOUND, text)));
+        };
+        let mut changed = cron.clone();
+        for (name, value) in fields.iter().filter(|(name, _)| *name != "assistant_id") {
+            changed.payload[name] = value.clone();
+        }
+        changed.plan(&agent, now)?;
+        changed.updated_at = now;
+        *cron = changed;
+        Ok(json_response(StatusCode::OK, &cron.row()))
+    }))
+}
+
+/// `DELETE /runs/crons/{cron}`.
+pub async fn delete(State(agent): State<Arc<Agent>>, Path(id): Path<String>) -> Response {
+    answer(check_id(&agent, &id).and_then(|()| {
+        let mut memory = agent.memory();
+        let all = memory.crons.len();
+        memory.crons.retain(|cron| cron.id != id);
+        match memory.crons.len() == all {
+            true => Err(agent.refuse(Problem::NoRun(id))),
+            false => Ok(empty(StatusCode::NO_CONTENT)),
+        }
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn next(schedule: &str, zone: &str) -> String {
+        let now: Timestamp = "2026-11-22T02:58:57Z".parse().unwrap();
+        let zone = TimeZone::get(zone).unwrap();
+        Schedule::parse(schedule).and_then(|schedule| schedule.next(now, zone)).unwrap().to_string()
+    }
+
+    #[test]
+    fn next_times_match_the_captures() {
+        assert_eq!(next("*/5 * * * *", "UTC"), "2026-11-22T03:00:00Z");
+        assert_eq!(next("0 9 * * 1", "Europe/Warsaw"), "2026-11-23T08:00:00Z");
+        assert_eq!(next("0 9 1 1 *", "UTC"), "2027-01-01T09:00:00Z");
+        assert_eq!(next("30 2-4,6 13 * 5", "UTC"), "2026-11-27T02:30:00Z", "the 13th or a Friday");
+    }
+
+    #[tokio::test]
+    async fn a_due_cron_starts_a_run_and_is_planned_again() {
+        let agent = Agent::new("a", "http://127.0.0.1:1", &crate::Options::default(), agent_stop());
+        let now = Timestamp::now();
+        let body = json!({"assistant_id": "slow", "schedule": "*/5 * * * *", "on_run_completed": "keep", "input": {}});
+        let row = create(&agent, None, &body, now).unwrap();
+        assert!(start_due(&agent, now) && agent.memory().threads.is_empty(), "not due yet");
+        let due = agent.memory().crons[0].next.unwrap();
+        assert!(start_due(&agent, due));
+        let threads: Vec<String> = agent.memory().threads.keys().cloned().collect();
+        assert_eq!(threads.len(), 1);
+        let memory = agent.memory();
+        let run = &memory.threads[&threads[0]].runs[0];
+        assert_eq!(run.kwargs["config"]["configurable"]["cron_id"], row["cron_id"]);
+        assert!(!memory.threads[&threads[0]].metadata.contains_key("cron_id"), "as on the real server");
+        assert!(memory.crons[0].next.unwrap() > due);
+    }
+
+    fn agent_stop() -> tokio_util::sync::CancellationToken {
+        tokio_util::sync::CancellationToken::new()
+    }
+
+    #[test]
+    fn invalid_schedules_are_rejected() {
+        for bad in ["bad", "* * * *", "60 * * * *", "* * 0 * *", "*/0 * * * *", "5-2 * * * *", "* * * * 8"] {
+            assert_eq!(Schedule::parse(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The pages of an agent server's records: versions of an assistant, crons, and the store as a tree.
+
+mod actions;
+mod rows;
+mod view;
+
+pub use rows::Row;
+
+use crate::input::action::{Action, Context};
+use crate::session::loaded::Loaded;
+use crate::session::msg::{Effect, ServerRef};
+use crate::session::record_list::{RecordList, RecordQuery};
+use crate::session::{Component, Cx, Request, Requests, Session};
+use crate::widgets::canvas::Canvas;
+use crate::widgets::list::Picker;
+use jiff::Timestamp;
+use runtail_api::ApiError;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A page of records.
+#[derive(Debug, Clone)]
+pub struct Records {
+    pub server: ServerRef,
+    pub of: RecordList,
+    /// The versions, the crons, or the namespaces.
+    pub rows: Loaded<Vec<Value>>,
+    /// The items of the namespaces that were opened.
+    pub items: BTreeMap<Vec<String>, Loaded<Vec<Value>>>,
+    /// The namespaces that are open, also those that only contain others.
+    pub open: BTreeSet<Vec<String>>,
+    /// The version to compare with.
+    pub marked: Option<i64>,
+    /// The numbers of the requests without a response; responses to others are ignored.
+    pub waiting: Vec<u64>,
+    /// Only rows that contain this text are shown.
+    pub filter: String,
+    /// The selected row.
+    pub picker: Picker,
+}
+
+impl Records {
+    /// Creates an empty page.
+    pub fn new(server: ServerRef, of: RecordList) -> Records {
+        let open = match &of {
+            RecordList::Store(prefix) if !prefix.is_empty() => BTreeSet::from([prefix.clone()]),
+            _ => BTreeSet::new(),
+        };
+        Records {
+            server,
+            of,
+            rows: Loaded::default(),
+            items: BTreeMap::new(),
+            open,
+            marked: None,
+            waiting: Vec::new(),
+            filter: String::new(),
+            picker: Picker::default(),
+        }
+    }
+
+    /// Requests everything again that the page shows.
+    pub fn reread(&mut self, session: &Session) -> Vec<Effect> {
+        self.waiting.clear();
+        let mut queries = vec![match &self.of {
+            RecordList::Versions { assistant, .. } => RecordQuery::Versions(assistant.clone()),
+            RecordList::Crons => RecordQuery::Crons,
+            RecordList::Store(prefix) => RecordQuery::Namespaces(prefix.clone()),
+        }];
+        if matches!(self.of, RecordList::Store(_)) {
+            queries.extend(self.open.iter().cloned().map(RecordQuery::Items));
+        }
+        queries.into_iter().map(|query| self.request(session, query)).collect()
+    }
+
+    fn request(&mut self, session: &Session, query: RecordQuery) -> Effect {
+        let number = session.next_stream.take();
+        self.waiting.push(number);
+        Effect::ListRecords(number, self.server.clone(), query)
+    }
+
+    /// Whether a response is still awaited.
+    pub fn waits_for(&self, number: u64) -> bool {
+        self.waiting.contains(&number)
+    }
+
+    /// Applies a response.
+    pub fn on_listed(
+        &mut self,
+        number: u64,
+        query: RecordQuery,
+        result: Result<Vec<Value>, ApiError>,
+        at: Timestamp,
+    ) -> Requests {
+        self.waiting.retain(|waiting| *waiting != number);
+        match query {
+            RecordQuery::Items(namespace) => self.items.entry(namespace).or_default().take(result, at),
+            _ => self.rows.take(result, at),
+        }
+        Requests::none()
+    }
+
+    /// Opens or closes a namespace. Its items are requested when it is opened.
+    fn toggle(&mut self, session: &Session, namespace: Vec<String>, open: bool) -> Requests {
+        if !open {
+            self.open.remove(&namespace);
+            return Requests::none();
+        }
+        if !self.open.insert(namespace.clone()) {
+            return Requests::none();
+        }
+        self.request(session, RecordQuery::Items(namespace)).into()
+    }
+
+    fn ids(&self, now: Timestamp) -> Vec<String> {
+        self.shown(now).into_iter().map(|row| row.id).collect()
+    }
+
+    /// Returns the selected row.
+    fn selected(&self, now: Timestamp) -> Option<Row<'_>> {
+        let id = self.picker.selected.as_ref()?;
+        self.shown(now).into_iter().find(|row| row.id == *id)
+    }
+
+    fn useful_actions(&self) -> &'static [&'static str] {
+        match self.of {
+            RecordList::Versions { .. } => &[
+                "records.open",
+                "records.mark",
+                "records.compare",
+                "records.restore",
+                "records.schemas",
+                "app.back",
+                "app.help",
+            ],
+            RecordList::Crons => &[
+                "records.open",
+                "records.create",
+                "records.update",
+                "records.pause",
+                "records.delete",
+                "app.back",
+                "app.help",
+            ],
+            RecordList::Store(_) => &[
+                "records.open",
+                "records.create",
+                "records.update",
+                "records.delete",
+                "records.filter",
+                "app.back",
+                "app.help",
+            ],
+        }
+    }
+}
+
+impl Component for Records {
+    fn context(&self) -> Context {
+        Context::Records
+    }
+
+    fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
+        if action == Action::Refresh {
+            let mut out = Requests::none();
+            self.reread(cx.session).into_iter().for_each(|effect| out.push(Request::Effect(effect)));
+            return out;
+        }
+        self.act(cx, action)
+    }
+
+    fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
+        let ids = self.ids(cx.session.now);
+        self.picker.step(&ids, cx.session.overlay_rows().h.into(), lines);
+    }
+
+    fn copied(&mut self) -> Option<String> {
+        let now = Timestamp::UNIX_EPOCH;
+        let row = self.selected(now)?;
+        row.copied()
+    }
+
+    fn back(&mut self, _quit: bool) -> Option<Requests> {
+        let is_filtered = !std::mem::take(&mut self.filter).is_empty();
+        is_filtered.then(Requests::none)
+    }
+
+    fn filter(&self) -> Option<&str> {
+        Some(&self.filter)
+    }
+
+    fn set_filter(&mut self, text: &str) {
+        self.filter = text.to_string();
+    }
+
+    fn hints(&self) -> Option<&'static [&'static str]> {
+        Some(self.useful_actions())
+    }
+
+    fn relayout(&mut self, cx: &Cx<'_>) {
+        let ids = self.ids(cx.session.now);
+        self.picker.clamp(&ids, cx.session.overlay_rows().h.into());
+    }
+
+    fn profile(&self) -> Option<&str> {
+        Some(&self.server.profile)
+    }
+
+    fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
+        view::records(self, cx, canvas);
+        None
+    }
+}

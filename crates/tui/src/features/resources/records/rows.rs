@@ -1,0 +1,181 @@
+//! The rows of a page of records: cells, and what each row is.
+
+use super::Records;
+use crate::features::resources::browse::ago;
+use crate::session::record_list::RecordList;
+use jiff::Timestamp;
+use runtail_core::model::parse_time;
+use runtail_core::text::{clean, short_id};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// Spaces for each level of the tree.
+const INDENT: usize = 2;
+
+/// A shown row.
+#[derive(Debug, Clone)]
+pub struct Row<'r> {
+    /// Identifies it on the page.
+    pub id: String,
+    /// Its cells, sanitized.
+    pub cells: Vec<String>,
+    pub is: RowOf<'r>,
+}
+
+/// What a row is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RowOf<'r> {
+    /// A version of an assistant.
+    Version(&'r Value),
+    Cron(&'r Value),
+    /// A namespace, and whether it is open.
+    Namespace(Vec<String>, bool),
+    /// An item of the store.
+    Item(&'r Value),
+    /// What is shown instead of the items of a namespace.
+    Note,
+}
+
+impl Row<'_> {
+    /// Returns the text for the clipboard.
+    pub fn copied(&self) -> Option<String> {
+        match &self.is {
+            RowOf::Version(row) => Some(row["version"].to_string()),
+            RowOf::Cron(row) => row["cron_id"].as_str().map(str::to_string),
+            RowOf::Namespace(labels, _) => Some(labels.join(".")),
+            RowOf::Item(row) => Some(row["value"].to_string()),
+            RowOf::Note => None,
+        }
+    }
+}
+
+impl Records {
+    /// Returns the titles of the columns.
+    pub(super) fn titles(&self) -> &'static [&'static str] {
+        match self.of {
+            RecordList::Versions { .. } => &["VERSION", "STATUS", "NAME", "CREATED", "CONTEXT", "CONFIG"],
+            RecordList::Crons => &["SCHEDULE", "TIME ZONE", "NEXT RUN", "STATUS", "ASSISTANT", "THREAD", "CRON"],
+            RecordList::Store(_) => &["NAMESPACE / KEY", "UPDATED", "VALUE"],
+        }
+    }
+
+    /// Returns the rows that match the filter, at the server's time.
+    pub fn shown(&self, now: Timestamp) -> Vec<Row<'_>> {
+        let rows = self.rows.value.iter().flatten();
+        let mut shown: Vec<Row<'_>> = match &self.of {
+            RecordList::Versions { .. } => rows.map(|row| self.version(row, now)).collect(),
+            RecordList::Crons => rows.map(|row| cron(row, now)).collect(),
+            RecordList::Store(prefix) => self.tree(prefix, now),
+        };
+        let filter = self.filter.to_lowercase();
+        shown.retain(|row| filter.is_empty() || row.cells.iter().any(|cell| cell.to_lowercase().contains(&filter)));
+        shown
+    }
+
+    fn version<'r>(&self, row: &'r Value, now: Timestamp) -> Row<'r> {
+        let is_marked = self.marked.is_some() && row["version"].as_i64() == self.marked;
+        let status = match (row["is_current"] == true, is_marked) {
+            (true, true) => "current, marked",
+            (true, false) => "current",
+            (false, true) => "marked",
+            (false, false) => "",
+        };
+        let cells = vec![
+            text(&row["version"]),
+            status.into(),
+            text(&row["name"]),
+            time(&row["created_at"], now),
+            text(&row["context"]),
+            text(&row["config"]),
+        ];
+        Row { id: row["version"].to_string(), cells, is: RowOf::Version(row) }
+    }
+
+    /// Returns the tree of the store: each namespace, and below an open one those in it and its items.
+    fn tree(&self, prefix: &[String], now: Timestamp) -> Vec<Row<'_>> {
+        let listed = self.rows.value.iter().flatten().filter_map(labels);
+        // A server may list no namespaces although they have items.
+        let all: BTreeSet<Vec<String>> = listed.chain((!prefix.is_empty()).then(|| prefix.to_vec())).collect();
+        let nodes: BTreeSet<Vec<String>> =
+            all.iter().flat_map(|labels| (1..=labels.len()).map(|n| labels[..n].to_vec())).collect();
+        let mut rows = Vec::new();
+        let is_searched = !self.filter.is_empty();
+        for node in &nodes {
+            let is_visible = (1..node.len()).all(|n| is_searched || self.open.contains(&node[..n]) || n < prefix.len());
+            if !is_visible {
+                continue;
+            }
+            let is_open = self.open.contains(node) || node.len() < prefix.len();
+            let glyph = if is_open { "▾" } else { "▸" };
+            let indent = " ".repeat((node.len() - 1) * INDENT);
+            let label = clean(node.last().map_or("", String::as_str)).into_owned();
+            rows.push(Row {
+                id: format!("n {}", node.join(".")),
+                cells: vec![format!("{indent}{glyph} {label}"), String::new(), String::new()],
+                is: RowOf::Namespace(node.clone(), is_open),
+            });
+            if is_open && node.len() >= prefix.len() {
+                self.items_of(node, now, &mut rows);
+            }
+        }
+        rows
+    }
+
+    fn items_of<'r>(&'r self, namespace: &[String], now: Timestamp, rows: &mut Vec<Row<'r>>) {
+        let indent = " ".repeat(namespace.len() * INDENT);
+        let mut note = |text: String| {
+            let cells = vec![format!("{indent}  {text}"), String::new(), String::new()];
+            rows.push(Row { id: format!("e {}", namespace.join(".")), cells, is: RowOf::Note });
+        };
+        let Some(loaded) = self.items.get(namespace) else { return note("loading…".into()) };
+        if let Some(error) = &loaded.error {
+            note(error.cause());
+        }
+        // A search also returns the items of the namespaces in it.
+        let own = |row: &&Value| labels_of(&row["namespace"]).is_some_and(|labels| labels == namespace);
+        for row in loaded.value.iter().flatten().filter(own) {
+            let key = row["key"].as_str().unwrap_or_default();
+            rows.push(Row {
+                id: format!("i {} {key}", namespace.join(".")),
+                cells: vec![format!("{indent}  {}", clean(key)), time(&row["updated_at"], now), text(&row["value"])],
+                is: RowOf::Item(row),
+            });
+        }
+    }
+}
+
+fn cron(row: &Value, now: Timestamp) -> Row<'_> {
+    let is_paused = row["enabled"] == false;
+    let id = |value: &Value| value.as_str().map(short_id).unwrap_or_default();
+    let cells = vec![
+        text(&row["schedule"]),
+        row["timezone"].as_str().map_or("UTC".into(), |zone| clean(zone).into_owned()),
+        if is_paused { "-".into() } else { time(&row["next_run_date"], now) },
+        if is_paused { "paused" } else { "enabled" }.into(),
+        id(&row["assistant_id"]),
+        id(&row["thread_id"]),
+        id(&row["cron_id"]),
+    ];
+    Row { id: row["cron_id"].as_str().unwrap_or_default().to_string(), cells, is: RowOf::Cron(row) }
+}
+
+/// Returns a value for a cell. Text is shown as it is, everything else as JSON.
+fn text(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => clean(text).into_owned(),
+        other => clean(&other.to_string()).into_owned(),
+    }
+}
+
+fn time(value: &Value, now: Timestamp) -> String {
+    value.as_str().and_then(parse_time).map(|at| ago(at, now)).unwrap_or_default()
+}
+
+fn labels(row: &Value) -> Option<Vec<String>> {
+    labels_of(row).filter(|labels| !labels.is_empty())
+}
+
+fn labels_of(row: &Value) -> Option<Vec<String>> {
+    row.as_array()?.iter().map(|label| label.as_str().map(str::to_string)).collect()
+}

@@ -1,0 +1,111 @@
+//! Versions of assistants, crons and the store: lists, and changes. A planned change is kept here between its preview and its
+//! application, with the client that planned it.
+
+use super::services::Services;
+use crate::session::msg::{Applied, ServerRef};
+use crate::session::record_list::RecordQuery;
+use runtail_api::{AgentServer, ApiError, PlanError, ResourceIntent, ResourcePlan};
+use runtail_core::model::{Preview, RunRevision};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Maximum rows of a list.
+const MAX_ROWS: usize = 1000;
+/// Maximum items of a namespace, which may be large.
+const MAX_ITEMS: usize = 300;
+/// Revisions to compare a run with.
+const REVISIONS: usize = 50;
+
+/// The planned changes. A change is sent to the server that was read for its preview, even if the profile points to another
+/// server by then.
+#[derive(Default)]
+pub struct ResourceChanges(Mutex<HashMap<u64, (AgentServer, ResourcePlan)>>);
+
+impl ResourceChanges {
+    fn keep(&self, number: u64, server: AgentServer, plan: ResourcePlan) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(number, (server, plan));
+    }
+
+    /// Removes a change, so that it is sent at most once.
+    pub fn take(&self, number: u64) -> Option<(AgentServer, ResourcePlan)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&number)
+    }
+}
+
+/// Fetches records.
+pub async fn list(services: &Services, server: &ServerRef, query: &RecordQuery) -> Result<Vec<Value>, ApiError> {
+    let client = services.agent_server(server).await?;
+    match query {
+        RecordQuery::Versions(assistant) => {
+            let (versions, current) =
+                tokio::join!(client.assistant_versions(assistant), client.assistant_row(assistant));
+            let (mut versions, current) = (versions?, current?);
+            versions.iter_mut().for_each(|row| row["is_current"] = json!(row["version"] == current["version"]));
+            Ok(versions)
+        }
+        RecordQuery::Crons => client.crons(MAX_ROWS, 0).await,
+        RecordQuery::Namespaces(prefix) => {
+            let all = client.store_namespaces(prefix, None, MAX_ROWS, 0).await?;
+            Ok(all.into_iter().map(Value::from).collect())
+        }
+        RecordQuery::Items(namespace) => client.store_items(namespace, None, None, MAX_ITEMS, 0).await,
+    }
+}
+
+/// Plans a change and returns its preview.
+pub async fn plan(
+    services: &Services,
+    number: u64,
+    server: &ServerRef,
+    intent: &ResourceIntent,
+) -> Result<Box<Preview>, PlanError> {
+    let client = services.agent_server(server).await?;
+    let plan = client.plan_resource(intent).await?;
+    let preview = Box::new(plan.preview.clone());
+    services.resources.keep(number, client, plan);
+    Ok(preview)
+}
+
+/// Sends a change.
+pub async fn send(services: &Services, number: u64, profile: &str) -> Result<Applied, ApiError> {
+    let Some((client, plan)) = services.resources.take(number) else {
+        return Err(services.refused(profile, "already sent or cancelled; nothing was sent"));
+    };
+    let applied = client.apply_resource(&plan).await?;
+    let complaint = applied.complaint.map(|complaint| format!(" But {complaint}.")).unwrap_or_default();
+    let said = format!("{}: done.{complaint}", plan.preview.title);
+    Ok(Applied { said, revision: None, deleting: None })
+}
+
+/// Fetches the schemas of an assistant.
+pub async fn schemas(services: &Services, server: &ServerRef, assistant: &str) -> Result<Arc<str>, ApiError> {
+    let schemas = services.agent_server(server).await?.assistant_schemas(assistant).await?;
+    Ok(schemas.to_string().into())
+}
+
+/// Fetches a run, and judges which revision of the server's deployment ran it. What can't be read about that is unknown.
+pub async fn run(services: &Services, server: &ServerRef, thread: &str, run: &str) -> Result<Arc<str>, ApiError> {
+    let client = services.agent_server(server).await?;
+    let revisions = async {
+        let control_plane = services.control_plane(&server.profile).await.ok()?;
+        let query = runtail_api::DeploymentQuery {
+            name_contains: Some(server.name.to_string()),
+            ..runtail_api::DeploymentQuery::default()
+        };
+        let listed = control_plane.deployment_rows(&query).await.ok()?;
+        let row = listed.items.into_iter().find(|row| row["name"] == *server.name)?;
+        Some(control_plane.revision_rows(row["id"].as_str()?, REVISIONS).await.ok()?.items)
+    };
+    let (row, info, revisions) = tokio::join!(client.run_row(thread, run), client.info(), revisions);
+    let mut row = row?;
+    let info = info.map(|info| info.raw).unwrap_or_default();
+    let answered_by = RunRevision::of(&row, &info, revisions.as_deref());
+    if let Some(fields) = row.as_object_mut() {
+        // First, because it is what the server's record doesn't say.
+        let own = std::mem::take(fields);
+        fields.insert("answered_by".into(), json!(answered_by));
+        fields.extend(own);
+    }
+    Ok(row.to_string().into())
+}

@@ -1,0 +1,280 @@
+//! The pages of versions, crons and the store: messages and keys in, text and effects out.
+
+use runtail_api::{ApiError, Kind, Place, PlanError, ResourceIntent};
+use runtail_core::model::{Consent, NewRevision, Note, PlainRequest, Preview};
+use runtail_testkit::dash::Dash;
+use runtail_tui::session::msg::{Applied, Described, Effect, EffectResult};
+use runtail_tui::session::record_list::RecordQuery;
+use serde_json::{Value, json};
+
+const CRON: &str = "01a20131-4b8d-7343-b7cc-753049e47444";
+const ASSISTANT: &str = "0d3403f7-5601-53d2-b2f6-e9cafe096781";
+
+fn dash(size: (u16, u16)) -> Dash {
+    let toml = "[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n";
+    let mut dash = Dash::new(toml, size);
+    dash.open_server();
+    dash
+}
+
+/// Returns the requests for records.
+#[track_caller]
+fn asked(effects: &[Effect]) -> Vec<(u64, RecordQuery)> {
+    let read = |effect: &Effect| match effect {
+        Effect::ListRecords(number, _, query) => (*number, query.clone()),
+        other => panic!("{other:?}"),
+    };
+    effects.iter().map(read).collect()
+}
+
+fn answer(dash: &mut Dash, (number, query): (u64, RecordQuery), rows: Value) {
+    let rows = rows.as_array().unwrap().clone();
+    dash.done(EffectResult::RecordsListed(number, query, Ok(rows)));
+}
+
+fn versions(dash: &mut Dash) {
+    let effects = dash.keys("2<Down>v");
+    let asked = asked(&effects);
+    assert_eq!(asked[0].1, RecordQuery::Versions(ASSISTANT.into()));
+    let row = |version: u64, tone: &str, is_current: bool| {
+        json!({"assistant_id": ASSISTANT, "version": version, "name": "deep research", "graph_id": "research",
+            "config": {"configurable": {"tone": tone}}, "context": {"tone": tone}, "metadata": {},
+            "created_at": "2026-11-20T14:00:00Z", "is_current": is_current})
+    };
+    let rows = json!([row(3, "formal", true), row(2, "friendly\u{1b}[31m", false), row(1, "neutral", false)]);
+    answer(dash, asked[0].clone(), rows);
+}
+
+fn crons(dash: &mut Dash) {
+    let effects = dash.keys(":crons<Enter>");
+    let asked = asked(&effects);
+    let rows = json!([
+        {"cron_id": CRON, "assistant_id": ASSISTANT, "thread_id": null, "schedule": "0 9 * * 1", "timezone": "Europe/Warsaw",
+         "enabled": true, "next_run_date": "2026-11-23T08:00:00+00:00", "end_time": null, "on_run_completed": "keep",
+         "metadata": {"owner": "lea"}, "payload": {"input": {"n": 1}, "config": {"configurable": {"cron_id": CRON}}}},
+        {"cron_id": "01a20131-4b95-70d4-b92d-8be313ebc612", "assistant_id": ASSISTANT, "thread_id": "01a20131-4b97-77da-8951-62a75afe8108",
+         "schedule": "*/5 * * * *", "timezone": null, "enabled": false, "next_run_date": "2026-11-22T03:00:00+00:00", "payload": {}},
+    ]);
+    answer(dash, asked[0].clone(), rows);
+}
+
+fn store(dash: &mut Dash) {
+    let effects = dash.keys(":store<Enter>");
+    let asked = asked(&effects);
+    assert_eq!(asked[0].1, RecordQuery::Namespaces(Vec::new()));
+    answer(dash, asked[0].clone(), json!([["memories", "ana"], ["memories", "bo"], ["policies"]]));
+}
+
+/// Opens a namespace with items.
+fn ana(dash: &mut Dash) {
+    assert_eq!(asked(&dash.keys("<Enter>"))[0].1, RecordQuery::Items(vec!["memories".into()]));
+    let effects = dash.keys("<Down><Enter>");
+    // The row of the first namespace says that it is loading.
+    let effects = if effects.is_empty() { dash.keys("<Down><Enter>") } else { effects };
+    let asked = asked(&effects);
+    let namespace = vec!["memories".to_string(), "ana".to_string()];
+    assert_eq!(asked[0].1, RecordQuery::Items(namespace));
+    let item = |key: &str, value: Value| json!({"namespace": ["memories", "ana"], "key": key, "value": value, "updated_at": "2026-11-21T13:00:00Z"});
+    let rows = json!([
+        item("language", json!({"text": "Polish", "confidence": 0.92})),
+        item("raw", json!("only a text\u{1b}[31m")),
+        item("list", json!([1, null, "x"])),
+        {"namespace": ["memories", "ana", "deeper"], "key": "other", "value": {}},
+    ]);
+    answer(dash, asked[0].clone(), rows);
+}
+
+fn preview(title: &str) -> Box<Preview> {
+    let request = PlainRequest { method: "POST".into(), url: "http://h/x".into(), headers: Vec::new(), body: None };
+    Box::new(Preview {
+        title: title.into(),
+        profile: "local".into(),
+        target: None,
+        request,
+        then: None,
+        changes: Vec::new(),
+        revision: NewRevision::NotAsked,
+        notes: vec![Note::warning("`context` is probably not restored.")],
+        consent: Consent::Key,
+    })
+}
+
+/// Returns the number and the intent of the change that is being planned.
+#[track_caller]
+fn planned(effects: &[Effect]) -> (u64, ResourceIntent) {
+    match effects {
+        [Effect::PlanResource(number, _, intent)] => (*number, (**intent).clone()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_pages_match_the_snapshots() {
+    for size in [(140, 40), (80, 24)] {
+        let name = |page: &str| format!("records_{page}_{}x{}", size.0, size.1);
+        let mut dash = dash(size);
+        versions(&mut dash);
+        insta::assert_snapshot!(name("versions"), dash.screen());
+        dash.keys("<Esc>");
+        crons(&mut dash);
+        insta::assert_snapshot!(name("crons"), dash.screen());
+        dash.keys("<Esc>");
+        store(&mut dash);
+        ana(&mut dash);
+        insta::assert_snapshot!(name("store"), dash.screen());
+        assert!(!dash.screen().contains('\u{1b}'));
+    }
+}
+
+#[test]
+fn two_versions_are_compared() {
+    let mut dash = dash((120, 30));
+    versions(&mut dash);
+    dash.keys("=");
+    assert!(dash.screen().contains("Nothing to compare: mark another version"), "{}", dash.screen());
+    // The third version is the current one; without a mark it is compared with that.
+    dash.keys("<Down><Down>=");
+    assert!(dash.screen().contains("deep research: version 1 → 3"), "{}", dash.screen());
+    dash.keys("<Esc><Space><Up>=");
+    let screen = dash.screen();
+    assert!(screen.contains("deep research: version 1 → 2") && screen.contains("- neutral"), "{screen}");
+    assert!(!screen.contains("version\n"), "the numbers and times are no differences: {screen}");
+}
+
+#[test]
+fn a_version_is_restored_after_a_preview() {
+    let mut dash = dash((120, 30));
+    versions(&mut dash);
+    let (number, intent) = planned(&dash.keys("<Down><Down>z"));
+    assert_eq!(intent, ResourceIntent::RestoreVersion { assistant: ASSISTANT.into(), version: 1 });
+    dash.done(EffectResult::Planned(number, Ok(preview("Restore version 1 of deep research"))));
+    assert!(dash.screen().contains("`context` is probably not restored."), "{}", dash.screen());
+    assert_eq!(dash.keys("<Enter>"), [], "only Ctrl-S sends");
+    let effects = dash.keys("<ctrl-s>");
+    assert!(matches!(effects.as_slice(), [Effect::SendResource(sent, _)] if *sent == number), "{effects:?}");
+    assert_eq!(dash.keys("<ctrl-s>"), [], "it is sent once");
+    let said = "Restore version 1 of deep research: done. But not restored: context is {}.".to_string();
+    let effects = dash.done(EffectResult::Sent(number, Ok(Applied { said, revision: None, deleting: None })));
+    assert!(dash.screen().contains("But not restored: context"), "{}", dash.screen());
+    assert!(
+        matches!(asked(&effects).as_slice(), [(_, RecordQuery::Versions(_))]),
+        "the list is read again: {effects:?}"
+    );
+}
+
+#[test]
+fn schemas_are_opened() {
+    let mut dash = dash((120, 30));
+    versions(&mut dash);
+    let effects = dash.keys("s");
+    let [Effect::Describe(what @ Described::Schemas(_, id))] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(&**id, ASSISTANT);
+    dash.done(EffectResult::Described(what.clone(), Ok(r#"{"state_schema": {"type": "object"}}"#.into())));
+    assert!(dash.screen().contains("state_schema"), "{}", dash.screen());
+}
+
+#[test]
+fn a_cron_is_paused_edited_and_deleted() {
+    let mut dash = dash((120, 30));
+    crons(&mut dash);
+    assert_eq!(planned(&dash.keys("P")).1, ResourceIntent::EnableCron { cron: CRON.into(), enabled: false });
+    dash.keys("<Esc>");
+    assert_eq!(planned(&dash.keys("D")).1, ResourceIntent::DeleteCron { cron: CRON.into() });
+    dash.keys("<Esc>u");
+    let screen = dash.screen();
+    assert!(screen.contains("Europe/Warsaw") && !screen.contains("cron_id"), "{screen}");
+    dash.keys("<ctrl-s>");
+    // The document is edited in an external editor; only the changed setting is sent.
+    let edited = r#"{"schedule": "0 10 * * 1", "timezone": "Europe/Warsaw", "end_time": null, "input": {"n": 1},
+        "metadata": {"owner": "lea"}, "config": {"configurable": {}}, "on_run_completed": "keep", "enabled": true}"#;
+    dash.feed(runtail_tui::session::msg::Msg::Edited(Ok(edited.into())));
+    let (_, intent) = planned(&dash.keys("<ctrl-s>"));
+    assert_eq!(intent, ResourceIntent::UpdateCron { cron: CRON.into(), fields: json!({"schedule": "0 10 * * 1"}) });
+    dash.keys("<Esc><Esc>");
+    dash.keys("<Down>");
+    assert!(
+        matches!(planned(&dash.keys("P")).1, ResourceIntent::EnableCron { enabled: true, .. }),
+        "a paused one is resumed"
+    );
+}
+
+#[test]
+fn an_item_is_edited_from_the_value_that_was_shown() {
+    let mut dash = dash((120, 30));
+    store(&mut dash);
+    ana(&mut dash);
+    dash.keys("<Down>u");
+    assert!(dash.screen().contains("The whole value is replaced."), "{}", dash.screen());
+    dash.feed(runtail_tui::session::msg::Msg::Edited(Ok("[1]".into())));
+    assert!(dash.screen().contains("must be a JSON object"), "{}", dash.screen());
+    assert_eq!(dash.keys("<ctrl-s>"), [], "an invalid document is not sent");
+    dash.feed(runtail_tui::session::msg::Msg::Edited(Ok(r#"{"text": "English"}"#.into())));
+    let (number, intent) = planned(&dash.keys("<ctrl-s>"));
+    let edited_from = Some(json!({"text": "Polish", "confidence": 0.92}));
+    let (namespace, key) = (vec!["memories".to_string(), "ana".to_string()], "language".to_string());
+    let value = json!({"text": "English"});
+    assert_eq!(intent, ResourceIntent::PutItem { namespace: namespace.clone(), key: key.clone(), value, edited_from });
+    let why = "The item has changed since it was opened for editing.".to_string();
+    dash.done(EffectResult::Planned(number, Err(PlanError::Unfit(why))));
+    assert!(dash.screen().contains("has changed since it was opened"), "{}", dash.screen());
+    dash.keys("<Esc><Esc>");
+    assert_eq!(planned(&dash.keys("D")).1, ResourceIntent::DeleteItem { namespace, key });
+}
+
+#[test]
+fn values_that_are_no_objects_are_shown_as_they_are() {
+    let mut dash = dash((120, 30));
+    store(&mut dash);
+    ana(&mut dash);
+    let screen = dash.screen();
+    assert!(screen.contains("only a text") && screen.contains(r#"[1,null,"x"]"#), "{screen}");
+    assert!(!screen.contains("other"), "an item of a deeper namespace is not listed here: {screen}");
+}
+
+#[test]
+fn a_server_without_crons_says_so() {
+    let mut dash = dash((120, 30));
+    let effects = dash.keys(":crons<Enter>");
+    let (number, query) = asked(&effects).remove(0);
+    let error = ApiError {
+        kind: Kind::NotOffered,
+        at: Place::default(),
+        detail: "this server doesn't offer crons (404: Not Found)".into(),
+        hint: None,
+    };
+    dash.done(EffectResult::RecordsListed(number, query, Err(error)));
+    let screen = dash.screen();
+    assert!(screen.contains("this server doesn't offer crons"), "{screen}");
+    assert!(!screen.contains("retry"), "{screen}");
+}
+
+#[test]
+fn a_read_only_profile_opens_no_editor_and_no_preview() {
+    let mut dash = dash((120, 30));
+    crons(&mut dash);
+    dash.seal();
+    for key in ["a", "u", "P", "D"] {
+        assert_eq!(dash.keys(key), [], "{key}");
+        assert!(dash.screen().contains("read-only"), "{key}: {}", dash.screen());
+    }
+}
+
+#[test]
+fn late_responses_to_an_older_request_are_ignored() {
+    let mut dash = dash((120, 30));
+    let effects = dash.keys(":crons<Enter>");
+    let old = asked(&effects).remove(0);
+    let effects = dash.keys("r");
+    let new = asked(&effects).remove(0);
+    answer(&mut dash, old, json!([{"cron_id": CRON, "schedule": "1 1 1 1 1"}]));
+    assert!(!dash.screen().contains("1 1 1 1 1"), "{}", dash.screen());
+    answer(&mut dash, new, json!([{"cron_id": CRON, "schedule": "2 2 2 2 2"}]));
+    assert!(dash.screen().contains("2 2 2 2 2"), "{}", dash.screen());
+}
+
+#[test]
+fn without_a_server_the_commands_say_what_to_do() {
+    let mut dash = runtail_testkit::dash::demo_like((120, 30));
+    assert_eq!(dash.keys(":crons<Enter>"), []);
+    assert!(dash.screen().contains("No agent server is open."), "{}", dash.screen());
+}
