@@ -140,7 +140,7 @@ fn tell(action: BulkAction, targets: &[Target]) {
                 let request = &plan.preview.request;
                 format!("{}: {} {}", plan.preview.title, request.method, request.url)
             }
-            Err(error) => format!("thread {}: left out: {}", text::clean(&target.thread), why_not(error)),
+            Err(error) => format!("thread {}: left out: {}", text::clean(&target.thread), error),
         });
     }
     if targets.iter().any(|target| target.plan.is_ok()) {
@@ -150,14 +150,6 @@ fn tell(action: BulkAction, targets: &[Target]) {
         lines.push("no thread was found; nothing to do".into());
     }
     complain(&text::clean_lines(&lines.join("\n")));
-}
-
-fn why_not(error: &PlanError) -> String {
-    match error {
-        PlanError::Asked(error) => error.to_string(),
-        PlanError::Wrong(reasons) => reasons.join("; "),
-        PlanError::Unfit(why) | PlanError::NeedsNode(why, _) | PlanError::Nothing(why) => why.clone(),
-    }
 }
 
 fn question(action: BulkAction, targets: &[Target]) -> String {
@@ -203,7 +195,7 @@ fn planned_status(target: &Target) -> (&'static str, Option<String>) {
         Err(PlanError::Asked(error)) if matches!(error.kind, Kind::NotFound | Kind::Invalid(_)) => ("not_found", None),
         Err(PlanError::Nothing(why)) if why.contains("no such thread") => ("not_found", None),
         Err(PlanError::Nothing(why)) => (BulkOutcome::Nothing.word(), Some(why.clone())),
-        Err(error) => (BulkOutcome::Refused.word(), Some(why_not(error))),
+        Err(error) => (BulkOutcome::Refused.word(), Some(error.to_string())),
     }
 }
 

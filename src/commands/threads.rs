@@ -24,14 +24,11 @@ const MOST_TOLD: usize = 200;
 const MAX_CONCURRENCY: usize = 8;
 
 const LANGUAGE: &str = "\
-A search is a list of conditions that must all hold:
-  status:error            idle, busy, interrupted or error
-  meta.user=42            metadata; the value is JSON, otherwise text (meta.user=\"42\" is the text)
-  values.order.id=7       a value of the state
-  age>1h  age<30m         time since the last change (s, m, h, d)
-  graph:NAME  assistant:ID  id:ID  name:TEXT  star:yes  star:no
-  refund \"two words\"      text in the id, the status, the metadata or the first message
-  sort:created            updated (default), created or status
+A search is a list of conditions that must all hold: `status:error` (idle, busy, interrupted or error) · `meta.user=42` (metadata; the \
+value is JSON, otherwise text: `meta.user=\"42\"` is the text) · `values.order.id=7` (a value of the state) · `age>1h`, `age<30m` (time \
+since the last change, with s, m, h or d) · `graph:NAME` · `assistant:ID` · `id:ID` (or its beginning) · `name:TEXT` · `star:yes`, \
+`star:no` · `refund`, `\"two words\"` (text in the id, the status, the metadata or the first message) · `sort:created` (updated, created \
+or status).
 
 The server filters by status, metadata, values, graph and star; the rest is checked here, page by page, on at most 20,000 threads.";
 

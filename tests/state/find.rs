@@ -317,8 +317,8 @@ fn marked_threads_are_deleted_after_one_preview_each_once() {
     sent.extend(acts(&acted(&mut dash, sent[0], &thread_of(sent[0]), Ok(Acted::Deleted))));
     sent.extend(acts(&acted(&mut dash, sent[1], &thread_of(sent[1]), Err(refused))));
     assert_eq!(sent.len(), 6);
-    for number in sent[2..].to_vec() {
-        assert!(acts(&acted(&mut dash, number, &thread_of(number), Ok(Acted::Deleted))).is_empty());
+    for number in &sent[2..] {
+        assert!(acts(&acted(&mut dash, *number, &thread_of(*number), Ok(Acted::Deleted))).is_empty());
     }
     assert_eq!(notice(&dash), "Delete: 5 threads done, 1 refused.");
     insta::assert_snapshot!("find_deleted_80x24", dash.screen());

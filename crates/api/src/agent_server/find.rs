@@ -91,6 +91,7 @@ impl AgentServer {
             false => search.nested_metadata(),
         };
         let filter = search.without(&left_out).server_filter();
+        let mut limit = limit;
         loop {
             let how = self.how_to_search_values(search);
             let wanted = limit.min(self.quirks.largest_page());
@@ -107,6 +108,11 @@ impl AgentServer {
             };
             let answer = match self.search_threads(&query).await {
                 Err(error) if matches!(error.kind, Kind::Invalid(_)) && self.quirks.page_refused(wanted) => continue,
+                // Rows with whole states may be large.
+                Err(error) if matches!(error.kind, Kind::TooLarge(_)) && query.with_values && wanted > 1 => {
+                    limit = wanted.div_ceil(4);
+                    continue;
+                }
                 // The Python server fails at the first thread without a state.
                 Err(error) if matches!(error.kind, Kind::Server(_)) && query.values.is_some() => {
                     self.quirks.set_values_search(ValuesSearch::Extract);

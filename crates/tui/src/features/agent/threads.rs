@@ -285,10 +285,12 @@ impl ThreadList {
 
     /// Returns the texts of the search's terms: those that the server applied, and those that are applied here.
     pub fn sides(&self) -> (Vec<&str>, Vec<&str>) {
-        let terms = self.search.terms().iter().enumerate();
-        let (server, here): (Vec<(usize, &Term)>, Vec<(usize, &Term)>) =
-            terms.partition(|(at, term)| term.condition.is_for_server() && !self.ignored.contains(at));
-        (texts(&server), texts(&here))
+        let is_applied = |at: usize, term: &Term| term.condition.is_for_server() && !self.ignored.contains(&at);
+        let side = |applied: bool| {
+            let terms = self.search.terms().iter().enumerate();
+            terms.filter(|(at, term)| is_applied(*at, term) == applied).map(|(_, term)| term.text.as_str()).collect()
+        };
+        (side(true), side(false))
     }
 
     /// Returns a row.
@@ -343,8 +345,4 @@ impl ThreadList {
 
 fn is_about_age(term: &Term) -> bool {
     matches!(term.condition, Condition::Age(..))
-}
-
-fn texts<'a>(terms: &[(usize, &'a Term)]) -> Vec<&'a str> {
-    terms.iter().map(|(_, term)| term.text.as_str()).collect()
 }

@@ -91,13 +91,10 @@ impl Bulk {
 
     /// Plans the next threads. Sends no write request.
     pub fn plan(&mut self) -> Requests {
-        let mut active = self.count(|state| matches!(state, State::Planning));
+        let room = BULK_CONCURRENCY.saturating_sub(self.count(|state| matches!(state, State::Planning)));
         let mut out = Requests::none();
-        for target in self.targets.iter_mut().filter(|target| matches!(target.state, State::Waiting)) {
-            if active >= BULK_CONCURRENCY {
-                break;
-            }
-            active += 1;
+        let waiting = self.targets.iter_mut().filter(|target| matches!(target.state, State::Waiting));
+        for target in waiting.take(room) {
             target.state = State::Planning;
             let intent = Box::new(self.action.intent(&target.thread));
             out.push(Effect::PlanAction(target.number, self.server.clone(), intent));
@@ -113,7 +110,6 @@ impl Bulk {
                     let request = &preview.request;
                     State::Ready(format!("{} {}", request.method, request.url))
                 }
-                Err(PlanError::Asked(error)) => State::LeftOut(error.to_string()),
                 Err(error) => State::LeftOut(error.to_string()),
             };
         }
