@@ -5,6 +5,7 @@ mod browse;
 mod buffered_backend;
 mod changes;
 mod checkpoints;
+mod composing;
 mod dashboard;
 mod effects;
 mod export;
