@@ -161,7 +161,11 @@ async fn a_run_that_ends_others_is_previewed_and_checked_again() {
             assert_eq!(real.ended(&thread, &started.run_id).await, "success", "{:?}", real.kind);
             for run in &active {
                 let expected = if conflict == Conflict::Rollback { "deleted" } else { "interrupted" };
-                assert_eq!(real.ended(&thread, run).await, expected, "{:?} {conflict:?}", real.kind);
+                let status = real.ended(&thread, run).await;
+                // JavaScript keeps the row of the run that was running, as an error.
+                let is_kept =
+                    real.kind == ServerKind::JavaScript && conflict == Conflict::Rollback && status == "error";
+                assert!(status == expected || is_kept, "{:?} {conflict:?}: {status}", real.kind);
             }
             real.delete(&thread).await;
         }

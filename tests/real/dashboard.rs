@@ -74,8 +74,7 @@ fn a_run_is_composed_and_shown_in_every_view() {
     for url in runtail_testkit::server::all_urls() {
         let mut term = open_at(&url);
         term.compose("agent");
-        term.keys("weather in Kraków?");
-        term.wait_for("weather in Kraków?");
+        input(&term, &json!({"messages": [{"role": "user", "content": "weather in Kraków?"}]}).to_string());
         term.keys(SEND);
         term.wait_for(" finished · ");
         term.wait_for("● idle · last run finished ");

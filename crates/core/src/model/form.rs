@@ -165,11 +165,13 @@ impl Field {
         if is_outer && name == "messages" && is_message_list(inner) {
             let rule = "sent as a message of the user";
             field = Field { kind: FieldKind::Message, initial: None, rule: rule.into(), ..field };
-        } else if field.kind == FieldKind::Json && is_outer && field.initial.is_none() {
-            if let Some(form) = Form::of_object(root, inner, false) {
-                let optional = if is_required { "" } else { ", optional" };
-                field = Field { kind: FieldKind::Object(Box::new(form)), rule: format!("object{optional}"), ..field };
-            }
+        } else if field.kind == FieldKind::Json
+            && is_outer
+            && field.initial.is_none()
+            && let Some(form) = Form::of_object(root, inner, false)
+        {
+            let optional = if is_required { "" } else { ", optional" };
+            field = Field { kind: FieldKind::Object(Box::new(form)), rule: format!("object{optional}"), ..field };
         }
         if is_required && !field.is_nullable && field.initial.is_none() {
             let before = if field.rule.is_empty() { String::new() } else { format!("{}, ", field.rule) };

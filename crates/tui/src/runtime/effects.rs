@@ -3,6 +3,7 @@
 use super::actions;
 use super::browse;
 use super::changes;
+use super::composing;
 use super::find;
 use super::services::Services;
 use super::{resources, row_detail};
@@ -35,22 +36,8 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
             services.apply_error(&server.profile, result.as_ref().err());
             EffectResult::Assistants(server, result)
         }
-        Effect::FetchGraphFacts(server, assistant) => {
-            let result = match services.agent_server(&server).await {
-                Ok(client) => client.graph_facts(&assistant).await.map(Box::new),
-                Err(error) => Err(error),
-            };
-            services.apply_error(&server.profile, result.as_ref().err());
-            EffectResult::GraphFacts(server, assistant, result)
-        }
-        Effect::FetchInputs(server, assistant, thread) => {
-            let result = match services.agent_server(&server).await {
-                Ok(client) => client.past_inputs(&assistant, thread.as_deref()).await,
-                Err(error) => Err(error),
-            };
-            services.apply_error(&server.profile, result.as_ref().err());
-            EffectResult::Inputs(server, assistant, result)
-        }
+        Effect::FetchGraphFacts(server, assistant) => composing::facts(services, server, assistant).await,
+        Effect::FetchInputs(server, assistant, thread) => composing::inputs(services, server, assistant, thread).await,
         Effect::Describe(what) => {
             let result = record(services, &what).await;
             services.apply_error(what.profile(), result.as_ref().err());

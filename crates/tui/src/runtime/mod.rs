@@ -6,6 +6,7 @@ mod buffered_backend;
 mod changes;
 mod checkpoints;
 mod compare;
+mod composing;
 mod dashboard;
 mod effects;
 mod export;

@@ -112,11 +112,11 @@ fn support() -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::agent::graphs::GRAPHS;
 
     #[test]
     fn every_graph_describes_all_its_channels() {
-        for graph in super::super::GRAPHS {
+        for graph in GRAPHS {
             let schemas = graph.schemas();
             for channel in graph.channels() {
                 assert!(schemas["state_schema"]["properties"].get(channel).is_some(), "{graph:?} {channel}");

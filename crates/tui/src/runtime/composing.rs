@@ -1,0 +1,24 @@
+//! Loads what the composer of a run shows.
+
+use super::services::Services;
+use crate::session::msg::{EffectResult, ServerRef};
+
+/// Loads the facts of an assistant's graph.
+pub async fn facts(services: &Services, server: ServerRef, assistant: String) -> EffectResult {
+    let result = match services.agent_server(&server).await {
+        Ok(client) => client.graph_facts(&assistant).await.map(Box::new),
+        Err(error) => Err(error),
+    };
+    services.apply_error(&server.profile, result.as_ref().err());
+    EffectResult::GraphFacts(server, assistant, result)
+}
+
+/// Loads the earlier inputs of an assistant, also those on this thread.
+pub async fn inputs(services: &Services, server: ServerRef, assistant: String, thread: Option<String>) -> EffectResult {
+    let result = match services.agent_server(&server).await {
+        Ok(client) => client.past_inputs(&assistant, thread.as_deref()).await,
+        Err(error) => Err(error),
+    };
+    services.apply_error(&server.profile, result.as_ref().err());
+    EffectResult::Inputs(server, assistant, result)
+}
