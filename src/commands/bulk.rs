@@ -140,7 +140,7 @@ fn tell(action: BulkAction, targets: &[Target]) {
                 let request = &plan.preview.request;
                 format!("{}: {} {}", plan.preview.title, request.method, request.url)
             }
-            Err(error) => format!("thread {}: left out: {}", text::clean(&target.thread), error),
+            Err(error) => format!("thread {}: left out: {error}", text::clean(&target.thread)),
         });
     }
     if targets.iter().any(|target| target.plan.is_ok()) {
