@@ -92,7 +92,10 @@ pub async fn load_side(server: &AgentServer, request: &SideRequest) -> Result<Si
         side.notes.push(format!("only the newest {} checkpoints are compared", history.len()));
     }
     let what = side.graph_id.as_deref().map_or("thread".into(), |graph| clean(graph).into_owned());
-    side.name = format!("{place} › {what} {}", short_id(thread));
+    // The end of an id tells threads apart; its start is a time.
+    let shown = clean(thread).into_owned();
+    let end = shown.char_indices().rev().nth(3).map_or(&*shown, |(at, _)| &shown[at..]);
+    side.name = format!("{place} › {what} {end}");
     match (run, number) {
         (Some(_), Some(number)) => side.name.push_str(&format!(", run {number}")),
         (Some(id), None) => side.name.push_str(&format!(", run {}", short_id(id))),
