@@ -1,6 +1,6 @@
 //! The page that compares two runs, threads or recordings.
 
-use runtail_stream::comparison::{Opened, read_pair};
+use runtail_stream::comparison::{FileContents, read_pair};
 use runtail_testkit::dash::Dash;
 use runtail_tui::app::{Overlay, subscriptions};
 use runtail_tui::session::compare::{SideLoaded, SideRef};
@@ -80,14 +80,14 @@ fn refunds() -> (Value, Value) {
     )
 }
 
-fn pair(a: &Value, b: &Value) -> Arc<Opened> {
+fn pair(a: &Value, b: &Value) -> Arc<FileContents> {
     let saved = json!({"kind": "comparison", "version": 1, "a": a, "b": b});
-    Arc::new(Opened::Pair(Box::new(read_pair(&saved.to_string()).unwrap())))
+    Arc::new(FileContents::Pair(Box::new(read_pair(&saved.to_string()).unwrap())))
 }
 
 fn one(side: &Value) -> SideLoaded {
-    let Opened::Pair(pair) = &*pair(side, side) else { unreachable!() };
-    Ok(Arc::new(Opened::Side(Box::new(pair.0.clone()))))
+    let FileContents::Pair(pair) = &*pair(side, side) else { unreachable!() };
+    Ok(Arc::new(FileContents::Side(Box::new(pair.0.clone()))))
 }
 
 /// Sends a side of the open page.

@@ -1,7 +1,7 @@
 //! Aligns the steps of two sides, and says what differs.
 
 use super::output::{comparable, what_differs};
-use super::side::{Side, Step, StepKind, StepState};
+use super::steps::{Side, Step, StepKind, StepState};
 use crate::projection::difference::Difference;
 use crate::projection::index::JsonIndex;
 use serde_json::{Map, Value, json};

@@ -1,7 +1,7 @@
 //! Loads a thread or a run from its server. Only reads.
 
 use super::history::History;
-use super::side::{Side, SideSource};
+use super::steps::{Side, SideSource};
 use crate::is_endpoint_missing;
 use runtail_api::{AgentServer, ApiError, Kind, ServerKind};
 use runtail_core::model::RunFacts;

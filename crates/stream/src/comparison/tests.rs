@@ -1,6 +1,6 @@
 use super::history::History;
 use super::output::{comparable, what_differs};
-use super::side::{Side, SideSource, Step, StepKind, StepState, read_pair, write_pair};
+use super::steps::{Side, SideSource, Step, StepKind, StepState, read_pair, write_pair};
 use super::*;
 use proptest::prelude::*;
 use runtail_core::model::RunFacts;

@@ -1,7 +1,7 @@
 //! Short texts of a comparison, shared by the page and the command.
 
 use super::align::{Comparability, Comparison, Row, Totals};
-use super::side::{Step, StepKind, StepState};
+use super::steps::{Step, StepKind, StepState};
 use runtail_core::text::{count, duration};
 use std::time::Duration;
 
