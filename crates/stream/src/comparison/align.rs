@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// Maximum number of cells of the table that aligns the steps that differ. Beyond that, they are aligned by position.
-const MAX_CELLS: usize = 4_000_000;
+const MAX_CELLS: usize = 1_000_000;
 
 /// How the two steps of a row relate.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,6 +104,8 @@ pub struct Comparison {
     pub totals: [Totals; 2],
     /// What was not compared.
     pub notes: Vec<String>,
+    /// Whether the final states differ, if both are known.
+    is_state_different: Option<bool>,
 }
 
 impl Comparison {
@@ -126,7 +128,9 @@ impl Comparison {
         };
         let first = rows.iter().position(|row| row.verdict.is_difference());
         let totals = [totals(&a), totals(&b)];
-        Comparison { a, b, comparability, rows, first, totals, notes }
+        let states = a.state.as_ref().zip(b.state.as_ref());
+        let is_state_different = states.map(|(a, b)| comparable(a) != comparable(b));
+        Comparison { a, b, comparability, rows, first, totals, notes, is_state_different }
     }
 
     /// Returns whether both sides did the same; `None` if that isn't known.
@@ -141,8 +145,7 @@ impl Comparison {
 
     /// Returns whether the final states differ, if both are known.
     pub fn is_state_different(&self) -> Option<bool> {
-        let (a, b) = (self.a.state.as_ref()?, self.b.state.as_ref()?);
-        Some(comparable(a) != comparable(b))
+        self.is_state_different
     }
 
     /// Returns the steps of a row.
