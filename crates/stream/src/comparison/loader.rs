@@ -6,7 +6,6 @@ use crate::is_endpoint_missing;
 use runtail_api::{AgentServer, ApiError, Kind, ServerKind};
 use runtail_core::model::RunFacts;
 use runtail_core::text::{clean, short_id};
-use std::time::Duration;
 
 /// Number of checkpoints of a page. Each repeats all values.
 const PAGE: usize = 50;
@@ -147,7 +146,5 @@ async fn load_history(server: &AgentServer, thread: &str, run: Option<&str>) -> 
             history.is_cut = true;
             return Ok(history);
         }
-        // A long history is read in many requests: leave room for those of others.
-        tokio::time::sleep(Duration::ZERO).await;
     }
 }
