@@ -16,7 +16,7 @@ use runtail_core::model::{
     Preview, Question, Target, ThreadStatus,
 };
 use runtail_stream::bisect::{HistoryError, RecordingBisect};
-use runtail_stream::comparison::{Opened, read_pair};
+use runtail_stream::comparison::{FileContents, read_pair};
 use runtail_stream::{Data, Decoder, Event, Frame, Framer, Item, Record, Seq};
 use runtail_tui::app::subscriptions;
 use runtail_tui::input::key::{Code, Key};
@@ -203,7 +203,7 @@ fn history(sub: &Subscription, text: &str, well: bool) -> Option<SubscriptionEve
 }
 
 /// A side of a comparison whose every text is hostile, as a saved comparison has it.
-fn side(text: &str, seq: u64) -> Arc<Opened> {
+fn side(text: &str, seq: u64) -> Arc<FileContents> {
     let step = |node: &str, wrote: u64| {
         json!({"node": node, "namespace": [text], "step": seq, "took_ms": seq, "calls": [text], "results": [text],
             "error": if wrote.is_multiple_of(2) { Value::Null } else { json!(text) }, "state": "failed", "asked": true,
@@ -216,7 +216,7 @@ fn side(text: &str, seq: u64) -> Arc<Opened> {
             "steps": [step(text, wrote), step("same", 1), step(&format!("{text}{wrote}"), wrote)]})
     };
     let saved = json!({"kind": "comparison", "version": 1, "a": side(seq), "b": side(seq + 1)});
-    Arc::new(Opened::Pair(Box::new(read_pair(&saved.to_string()).expect("a saved comparison"))))
+    Arc::new(FileContents::Pair(Box::new(read_pair(&saved.to_string()).expect("a saved comparison"))))
 }
 
 /// The hostile response to a subscription.

@@ -1,6 +1,6 @@
 //! The page that compares two runs, threads or recordings.
 
-use runtail_stream::comparison::{Opened, read_pair};
+use runtail_stream::comparison::{FileContents, read_pair};
 use runtail_testkit::dash::Dash;
 use runtail_tui::app::{Overlay, subscriptions};
 use runtail_tui::session::compare::{SideLoaded, SideRef};
@@ -75,19 +75,19 @@ fn refunds() -> (Value, Value) {
         step(5, "chat", Some(2200), ai("Then I refund it: 49.00 € are on their way.", (44, 61), &[])),
     ];
     (
-        side("eu › support-bot › support 01a1…9775, run 3", "eu", a, json!({"refunded": true, "mails": 1})),
-        side("us › support-bot › support 01a1…51f0, run 1", "us", b, json!({"refunded": true})),
+        side("eu › support-bot › support 9775, run 3", "eu", a, json!({"refunded": true, "mails": 1})),
+        side("us › support-bot › support 51f0, run 1", "us", b, json!({"refunded": true})),
     )
 }
 
-fn pair(a: &Value, b: &Value) -> Arc<Opened> {
+fn pair(a: &Value, b: &Value) -> Arc<FileContents> {
     let saved = json!({"kind": "comparison", "version": 1, "a": a, "b": b});
-    Arc::new(Opened::Pair(Box::new(read_pair(&saved.to_string()).unwrap())))
+    Arc::new(FileContents::Pair(Box::new(read_pair(&saved.to_string()).unwrap())))
 }
 
 fn one(side: &Value) -> SideLoaded {
-    let Opened::Pair(pair) = &*pair(side, side) else { unreachable!() };
-    Ok(Arc::new(Opened::Side(Box::new(pair.0.clone()))))
+    let FileContents::Pair(pair) = &*pair(side, side) else { unreachable!() };
+    Ok(Arc::new(FileContents::Side(Box::new(pair.0.clone()))))
 }
 
 /// Sends a side of the open page.
@@ -181,7 +181,7 @@ fn what_is_missing_is_said() {
     answer(&mut dash, 1, one(&other));
     let screen = dash.screen();
     assert!(screen.contains("Different graphs (support, research): showing totals only."), "{screen}");
-    assert!(screen.contains("Total   3m24s"), "{screen}");
+    assert!(screen.contains("Total   3m25s"), "{screen}");
     for size in [(80, 24), (60, 12), (110, 24)] {
         dash.resize(size.0, size.1);
         assert!(dash.screen().contains("Different graphs"), "{size:?}");
@@ -222,7 +222,7 @@ fn a_saved_comparison_needs_one_name() {
     answer(&mut dash, 0, Ok(pair(&a, &b)));
     assert!(dash.screen().contains("FIRST DIFFERENCE: step 3"));
     answer(&mut dash, 0, one(&a));
-    assert!(dash.screen().contains("name what it should be compared with"));
+    assert!(dash.screen().contains("This is a recording"));
 }
 
 #[test]

@@ -14,7 +14,9 @@ use clap::Args;
 use runtail_api::{Acted, AgentServer, Kind, Retry, Started, ThreadIntent, ThreadPlan};
 use runtail_core::text;
 use runtail_stream::RecordingFile;
-use runtail_stream::comparison::{Comparison, Opened, Side, SideRequest, Totals, load_side, open_file, write_pair};
+use runtail_stream::comparison::{
+    Comparison, FileContents, Side, SideRequest, Totals, load_side, open_file, write_pair,
+};
 use runtail_stream::projection::difference::{ChangeKind, Difference};
 use serde_json::{Value, json};
 use std::io;
@@ -25,7 +27,7 @@ A and B are each a recording FILE, T (a whole thread) or T/R (one run of it) on 
 another one. A alone is a file that --save wrote.
 
 Steps are aligned by namespace, step and node. `=` is the same, `≠` differs, `-` is only in A, `+` only in B, `?` is unknown: a \
-recording without the modes updates or tasks doesn't contain what a node wrote. Ids, token counts and times don't make a step differ. \
+recording without the modes updates, tasks and messages doesn't contain what a node wrote. Ids, token counts and times don't make a step differ. \
 Only recordings with --subgraphs contain the steps inside nodes. Different graphs are compared by their totals only.
 
 With --run, A and B are agent servers (PROFILE/DEPLOYMENT): the same input starts a run on a new thread of each. Both requests are \
@@ -113,8 +115,8 @@ async fn side(context: &Lazy<'_>, given: &str) -> Result<Side, Failure> {
     let path = Path::new(given);
     if path.is_file() {
         return match opened(path).await? {
-            Opened::Side(side) => Ok(*side),
-            Opened::Pair(_) => Err(Failure::usage(format!(
+            FileContents::Side(side) => Ok(*side),
+            FileContents::Pair(_) => Err(Failure::usage(format!(
                 "{} is a saved comparison: give it alone, without another side",
                 text::clean(given)
             ))),
@@ -177,7 +179,7 @@ async fn load(
 }
 
 /// Opens a file on a thread of its own: a recording may be large.
-async fn opened(path: &Path) -> Result<Opened, Failure> {
+async fn opened(path: &Path) -> Result<FileContents, Failure> {
     let owned = path.to_path_buf();
     let read = tokio::task::spawn_blocking(move || open_file(&owned)).await;
     let read = read.map_err(|e| Failure::new(Exit::Failed, format!("reading the file failed: {e}")))?;
@@ -186,8 +188,8 @@ async fn opened(path: &Path) -> Result<Opened, Failure> {
 
 async fn saved(given: &str) -> Result<(Side, Side), Failure> {
     match opened(Path::new(given)).await? {
-        Opened::Pair(pair) => Ok(*pair),
-        Opened::Side(_) => {
+        FileContents::Pair(pair) => Ok(*pair),
+        FileContents::Side(_) => {
             let shown = text::clean(given);
             Err(Failure::usage(format!("{shown} is a recording: what should it be compared with? Give a second side")))
         }

@@ -1,7 +1,7 @@
 //! Aligns the steps of two sides, and says what differs.
 
 use super::output::{comparable, what_differs};
-use super::side::{Side, Step, StepKind, StepState};
+use super::steps::{Side, Step, StepKind, StepState};
 use crate::projection::difference::Difference;
 use crate::projection::index::JsonIndex;
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// Maximum number of cells of the table that aligns the steps that differ. Beyond that, they are aligned by position.
-const MAX_CELLS: usize = 4_000_000;
+const MAX_CELLS: usize = 1_000_000;
 
 /// How the two steps of a row relate.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,6 +104,8 @@ pub struct Comparison {
     pub totals: [Totals; 2],
     /// What was not compared.
     pub notes: Vec<String>,
+    /// Whether the final states differ, if both are known.
+    is_state_different: Option<bool>,
 }
 
 impl Comparison {
@@ -126,7 +128,9 @@ impl Comparison {
         };
         let first = rows.iter().position(|row| row.verdict.is_difference());
         let totals = [totals(&a), totals(&b)];
-        Comparison { a, b, comparability, rows, first, totals, notes }
+        let states = a.state.as_ref().zip(b.state.as_ref());
+        let is_state_different = states.map(|(a, b)| comparable(a) != comparable(b));
+        Comparison { a, b, comparability, rows, first, totals, notes, is_state_different }
     }
 
     /// Returns whether both sides did the same; `None` if that isn't known.
@@ -141,8 +145,7 @@ impl Comparison {
 
     /// Returns whether the final states differ, if both are known.
     pub fn is_state_different(&self) -> Option<bool> {
-        let (a, b) = (self.a.state.as_ref()?, self.b.state.as_ref()?);
-        Some(comparable(a) != comparable(b))
+        self.is_state_different
     }
 
     /// Returns the steps of a row.
@@ -199,12 +202,14 @@ fn comparability(a: &Side, b: &Side) -> Comparability {
         return Comparability::DifferentGraphs(x.clone(), y.clone());
     }
     let nodes = |side: &Side| -> Vec<String> {
-        side.steps.iter().filter(|step| step.kind == StepKind::Node).map(|step| step.node.clone()).collect()
+        // A question in a recording may not name its node.
+        let counts = |step: &&Step| step.kind == StepKind::Node && step.state != StepState::Waiting;
+        side.steps.iter().filter(counts).map(|step| step.node.clone()).collect()
     };
     let (of_a, of_b) = (nodes(a), nodes(b));
     let are_disjoint = !of_a.is_empty() && !of_b.is_empty() && !of_a.iter().any(|node| of_b.contains(node));
-    // A side that only asks a question in a recording doesn't name the node.
-    if are_disjoint && a.graph_id != b.graph_id { Comparability::NothingInCommon } else { Comparability::Steps }
+    let is_same_graph = a.graph_id.is_some() && a.graph_id == b.graph_id;
+    if are_disjoint && !is_same_graph { Comparability::NothingInCommon } else { Comparability::Steps }
 }
 
 fn totals(side: &Side) -> Totals {
@@ -305,7 +310,7 @@ fn align(a: &Side, b: &Side, with_subgraphs: bool) -> Vec<Row> {
     let (of_a, of_b) = (entries(a, with_subgraphs), entries(b, with_subgraphs));
     let is_running = [a.is_running, b.is_running];
     let same_source = std::mem::discriminant(&a.source) == std::mem::discriminant(&b.source);
-    removed_first(pairs(&of_a, &of_b))
+    let mut rows: Vec<Row> = pairs(&of_a, &of_b)
         .into_iter()
         .map(|(x, y)| {
             let (x, y) = (x.and_then(|x| of_a.get(x)), y.and_then(|y| of_b.get(y)));
@@ -318,15 +323,13 @@ fn align(a: &Side, b: &Side, with_subgraphs: bool) -> Vec<Row> {
             };
             Row { a: x.map(|x| x.at), b: y.map(|y| y.at), verdict }
         })
-        .collect()
-}
-
-/// Puts the steps of A before those of B where neither has a counterpart.
-fn removed_first(mut pairs: Vec<(Option<usize>, Option<usize>)>) -> Vec<(Option<usize>, Option<usize>)> {
-    for group in pairs.chunk_by_mut(|x, y| (x.0.is_none() || x.1.is_none()) && (y.0.is_none() || y.1.is_none())) {
-        group.sort_by_key(|(a, _)| a.is_none());
+        .collect();
+    // Where neither has a counterpart, the steps of A are before those of B, each in their own order.
+    let is_alone = |row: &Row| row.a.is_none() || row.b.is_none();
+    for group in rows.chunk_by_mut(|x, y| is_alone(x) && is_alone(y)) {
+        group.sort_by_key(|row| (row.a.is_none(), row.a.or(row.b)));
     }
-    pairs
+    rows
 }
 
 /// Returns the aligned pairs of indices, in order. Equal beginnings and ends are aligned first, because most runs differ in a

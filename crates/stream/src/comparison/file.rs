@@ -1,7 +1,7 @@
 //! Opens files to compare: recordings, and saved comparisons.
 
 use super::recording::read_recording;
-use super::side::{Side, read_pair};
+use super::steps::{Side, read_pair};
 use crate::Lines;
 use std::io;
 use std::path::Path;
@@ -11,7 +11,7 @@ const MAX_FILE: usize = 256 << 20;
 
 /// The contents of a file.
 #[derive(Debug, Clone)]
-pub enum Opened {
+pub enum FileContents {
     /// A recording.
     Side(Box<Side>),
     /// A saved comparison.
@@ -22,7 +22,7 @@ pub enum Opened {
 ///
 /// # Errors
 /// The file can't be read, or is neither.
-pub fn open_file(path: &Path) -> io::Result<Opened> {
+pub fn open_file(path: &Path) -> io::Result<FileContents> {
     let mut lines = Lines::open(path)?;
     if lines.advance()? && lines.bytes().starts_with(br#"{"kind":"comparison""#) {
         let invalid = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
@@ -30,7 +30,7 @@ pub fn open_file(path: &Path) -> io::Result<Opened> {
             return Err(invalid("the saved comparison is too large".into()));
         }
         let text = std::str::from_utf8(lines.bytes()).map_err(|e| invalid(e.to_string()))?;
-        return Ok(Opened::Pair(Box::new(read_pair(text).map_err(invalid)?)));
+        return Ok(FileContents::Pair(Box::new(read_pair(text).map_err(invalid)?)));
     }
-    read_recording(path).map(|side| Opened::Side(Box::new(side)))
+    read_recording(path).map(|side| FileContents::Side(Box::new(side)))
 }

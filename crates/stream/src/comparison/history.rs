@@ -1,6 +1,6 @@
 //! Reads the steps of a thread or a run from the thread's history.
 
-use super::side::{MAX_STATE, Side, Step, StepKind, StepState, cut};
+use super::steps::{MAX_STATE, Side, Step, StepKind, StepState, cut};
 use jiff::Timestamp;
 use runtail_core::model::{RunFacts, StateFacts};
 use serde::Deserialize;

@@ -1,12 +1,11 @@
 //! Loads a thread or a run from its server. Only reads.
 
 use super::history::History;
-use super::side::{Side, SideSource};
+use super::steps::{Side, SideSource};
 use crate::is_endpoint_missing;
 use runtail_api::{AgentServer, ApiError, Kind, ServerKind};
 use runtail_core::model::RunFacts;
 use runtail_core::text::{clean, short_id};
-use std::time::Duration;
 
 /// Number of checkpoints of a page. Each repeats all values.
 const PAGE: usize = 50;
@@ -92,7 +91,10 @@ pub async fn load_side(server: &AgentServer, request: &SideRequest) -> Result<Si
         side.notes.push(format!("only the newest {} checkpoints are compared", history.len()));
     }
     let what = side.graph_id.as_deref().map_or("thread".into(), |graph| clean(graph).into_owned());
-    side.name = format!("{place} › {what} {}", short_id(thread));
+    // The end of an id tells threads apart; its start is a time.
+    let shown = clean(thread).into_owned();
+    let end = shown.char_indices().rev().nth(3).map_or(&*shown, |(at, _)| &shown[at..]);
+    side.name = format!("{place} › {what} {end}");
     match (run, number) {
         (Some(_), Some(number)) => side.name.push_str(&format!(", run {number}")),
         (Some(id), None) => side.name.push_str(&format!(", run {}", short_id(id))),
@@ -144,7 +146,5 @@ async fn load_history(server: &AgentServer, thread: &str, run: Option<&str>) -> 
             history.is_cut = true;
             return Ok(history);
         }
-        // A long history is read in many requests: leave room for those of others.
-        tokio::time::sleep(Duration::ZERO).await;
     }
 }

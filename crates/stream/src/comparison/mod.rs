@@ -6,14 +6,14 @@ mod history;
 mod loader;
 mod output;
 mod recording;
-mod side;
+mod steps;
 #[cfg(test)]
 mod tests;
 mod words;
 
 pub use align::{Comparability, Comparison, Row, Totals, Verdict};
-pub use file::{Opened, open_file};
+pub use file::{FileContents, open_file};
 pub use loader::{SideRequest, load_side};
 pub use output::comparable;
-pub use side::{Side, SideSource, Step, StepKind, StepState, read_pair, write_pair};
+pub use steps::{Side, SideSource, Step, StepKind, StepState, read_pair, write_pair};
 pub use words::{time_difference, took};

@@ -1,6 +1,6 @@
 //! Reads the steps of a recording: its timeline, and what the nodes wrote.
 
-use super::side::{MAX_STATE, Side, SideSource, Step, StepKind, StepState};
+use super::steps::{MAX_STATE, Side, SideSource, Step, StepKind, StepState};
 use crate::log::recording_reader::ReadError;
 use crate::log::snapshot::SnapshotFields;
 use crate::projection::{Attempt, Bar, BarKind, BarState, Message, Projections, Role};

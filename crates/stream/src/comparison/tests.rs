@@ -1,6 +1,6 @@
 use super::history::History;
 use super::output::{comparable, what_differs};
-use super::side::{Side, SideSource, Step, StepKind, StepState, read_pair, write_pair};
+use super::steps::{Side, SideSource, Step, StepKind, StepState, read_pair, write_pair};
 use super::*;
 use proptest::prelude::*;
 use runtail_core::model::RunFacts;
@@ -66,8 +66,8 @@ fn the_example_of_the_screens_is_aligned() {
     assert_eq!(comparison.is_same_input(), Some(true));
     assert_eq!(comparison.is_same(), Some(false));
     let [a, b] = comparison.total_lines();
-    assert_eq!(a, "5.0s · 93 in, 144 out · 3 calls");
-    assert_eq!(b, "4.0s + 6m31s waiting · 93 in, 144 out · 2 calls · 1.0s faster");
+    assert_eq!(a, "5s · 93 in, 144 out · 3 calls");
+    assert_eq!(b, "4s + 6m31s waiting · 93 in, 144 out · 2 calls · 1s faster");
     let labels: Vec<String> = comparison.a.steps.iter().map(Step::label).collect();
     assert_eq!(
         labels[1..5],

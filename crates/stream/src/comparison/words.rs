@@ -1,7 +1,7 @@
 //! Short texts of a comparison, shared by the page and the command.
 
 use super::align::{Comparability, Comparison, Row, Totals};
-use super::side::{Step, StepKind, StepState};
+use super::steps::{Step, StepKind, StepState};
 use runtail_core::text::{count, duration};
 use std::time::Duration;
 
@@ -85,7 +85,8 @@ impl Comparison {
             (Some(_), Some(_)) => parts.push("different graphs"),
             _ => {}
         }
-        if self.comparability == Comparability::Steps {
+        // Where a step differs, so do the states after it.
+        if self.comparability == Comparability::Steps && self.first.is_none() {
             match self.is_state_different() {
                 Some(true) => parts.push("final states differ"),
                 Some(false) => parts.push("same final state"),

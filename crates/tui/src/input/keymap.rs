@@ -133,9 +133,7 @@ impl Keymap {
             Context::Profiles => {
                 &["profiles.use", "profiles.switch", "profiles.test", "profiles.add", "profiles.edit", "profiles.save"]
             }
-            Context::Compare => {
-                &["compare.next", "compare.collapse", "compare.side", "compare.open", "compare.state", "app.back"]
-            }
+            Context::Compare => &["compare.next", "compare.collapse", "compare.side", "compare.open"],
             Context::Inbox => &["inbox.open", "inbox.explain", "inbox.filter", "app.back"],
             Context::Save => &["save.write", "move.page_down", "app.back"],
             Context::FirstRun => &["first_run.choose", "first_run.anyway", "first_run.save", "app.quit"],

@@ -4,7 +4,7 @@ use super::services::Services;
 use super::subs::Out;
 use crate::session::compare::{SideLoaded, SideRef};
 use crate::session::msg::SubscriptionEvent;
-use runtail_stream::comparison::{Opened, load_side, open_file};
+use runtail_stream::comparison::{FileContents, load_side, open_file};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub async fn load(services: &Services, of: &SideRef, out: &Out) {
     let mut known = false;
     loop {
         let loaded = side(services, of).await;
-        let is_running = matches!(loaded.as_deref(), Ok(Opened::Side(side)) if side.is_running);
+        let is_running = matches!(loaded.as_deref(), Ok(FileContents::Side(side)) if side.is_running);
         // While it is running, an error may be temporary, and the last steps stay visible.
         let is_temporary = known && loaded.is_err();
         pause = if is_temporary { (pause * 2).min(MAX_PAUSE) } else { RELOAD };
@@ -43,7 +43,7 @@ async fn side(services: &Services, of: &SideRef) -> SideLoaded {
             };
             let result = result.await;
             services.apply_error(&thread.server.profile, result.as_ref().err());
-            result.map(|side| Arc::new(Opened::Side(Box::new(side)))).map_err(|error| error.story())
+            result.map(|side| Arc::new(FileContents::Side(Box::new(side)))).map_err(|error| error.story())
         }
         SideRef::File(path) => {
             let owned = path.clone();

@@ -2,7 +2,7 @@
 
 use super::msg::{ServerRef, ThreadRef};
 use runtail_core::text::{clean, short_id};
-use runtail_stream::comparison::{Opened, SideRequest};
+use runtail_stream::comparison::{FileContents, SideRequest};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub enum SideRef {
 }
 
 /// A loaded side, or why it can't be loaded.
-pub type SideLoaded = Result<Arc<Opened>, String>;
+pub type SideLoaded = Result<Arc<FileContents>, String>;
 
 impl SideRef {
     /// Returns the profile whose key is used.

@@ -9,7 +9,7 @@ use crate::widgets::canvas::Canvas;
 use crate::widgets::diff_lines;
 use crate::widgets::line::Line;
 use crate::widgets::scroll::{Flat, LinePos, Place};
-use runtail_stream::comparison::{Comparison, Opened, Row, Side, SideSource, Verdict};
+use runtail_stream::comparison::{Comparison, FileContents, Row, Side, SideSource, Verdict};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -84,17 +84,17 @@ impl ComparePage {
         match loaded {
             Err(why) => self.sides[which].error = Some(why),
             Ok(opened) => match &*opened {
-                Opened::Pair(pair) => {
+                FileContents::Pair(pair) => {
                     // A saved comparison replaces both sides.
                     for (side, saved) in self.sides.iter_mut().zip([&pair.0, &pair.1]) {
                         (side.loaded, side.error) = (Some(saved.clone()), None);
                     }
                 }
-                Opened::Side(_) if is_alone => {
+                FileContents::Side(_) if is_alone => {
                     let why = "This is a recording: name what it should be compared with, too.";
                     self.sides[which].error = Some(why.into());
                 }
-                Opened::Side(side) => {
+                FileContents::Side(side) => {
                     let to = &mut self.sides[which];
                     (to.loaded, to.error) = (Some((**side).clone()), None);
                 }

@@ -73,7 +73,7 @@ pub(super) fn wide(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         let y = layout.rows.y + n as u16;
         let is_selected = line.key == page.place.cursor.key;
         match page.shown.get(line.key as usize) {
-            Some(Shown::Row(at)) => row(page, comparison, &comparison.rows[*at], is_selected, y, &layout, canvas),
+            Some(Shown::Row(at)) => row(page, comparison, *at, is_selected, y, &layout, canvas),
             Some(Shown::Equal(_, count)) => {
                 let area = layout.middle;
                 canvas.line(area.x, y, area.w, &Line::of(Tone::Dim, &format!("   =   {count} equal")));
@@ -176,25 +176,29 @@ fn row_text([step, name, took, tokens]: &[&str; 4], [name_end, took_end, tokens_
 fn row(
     page: &ComparePage,
     comparison: &Comparison,
-    row: &Row,
+    at: usize,
     is_selected: bool,
     y: u16,
     layout: &Layout,
     canvas: &mut Canvas<'_>,
 ) {
+    let Some(row) = comparison.rows.get(at) else { return };
     let (a, b) = comparison.steps(row);
-    let previous = |step: Option<&Step>, which: usize| {
-        let (side, at) = if which == 0 { (&comparison.a, row.a?) } else { (&comparison.b, row.b?) };
-        let before = side.steps.get(at.checked_sub(1)?)?;
-        (before.step == step?.step && before.namespace == step?.namespace).then_some(())
+    // Parallel steps have one number.
+    let is_parallel = |step: &Step, which: usize| {
+        let before = comparison.rows[..at].iter().rev().find_map(|row| {
+            let (a, b) = comparison.steps(row);
+            if which == 0 { a } else { b }
+        });
+        step.step.is_some()
+            && before.is_some_and(|before| before.step == step.step && before.namespace == step.namespace)
     };
     for (which, area, step) in [(0, layout.left, a), (1, layout.right, b)] {
         let is_pending = row.verdict == Verdict::Pending && step.is_none();
         match step {
             Some(of) => {
-                // Parallel steps have one number.
-                let shows_number = previous(step, which).is_none();
-                canvas.line(area.x, y, area.w, &step_line(of, shows_number, is_selected, area.w.into()));
+                let line = step_line(of, !is_parallel(of, which), is_selected, area.w.into());
+                canvas.line(area.x, y, area.w, &line);
             }
             None if is_pending => canvas.line(area.x, y, area.w, &Line::of(Tone::Dim, "       …")),
             None => {}

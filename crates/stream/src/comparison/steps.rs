@@ -9,7 +9,7 @@ pub(super) const MAX_STEPS: usize = 5_000;
 /// Maximum size of an output that is kept, in bytes of JSON. Of larger ones only the fingerprint is kept.
 const MAX_OUTPUT: usize = 256 << 10;
 /// Maximum size of a final state that is kept, in bytes of JSON.
-pub(super) const MAX_STATE: usize = 8 << 20;
+pub(super) const MAX_STATE: usize = 4 << 20;
 /// Maximum size of all outputs of a side, in bytes of JSON.
 const MAX_OUTPUTS: usize = 64 << 20;
 /// Maximum bytes of a kept name or error.
