@@ -150,7 +150,10 @@ async fn found_threads_are_pruned_and_deleted_once_and_others_stay() {
 
         // A running thread is not pruned; deleting it cancels its run first.
         let busy = real.thread(json!({})).await;
-        let body = serde_json::from_value(json!({"assistant_id": "slow", "input": {"seconds": 30}})).unwrap();
+        let body = serde_json::from_value(
+            json!({"assistant_id": "slow", "input": {"seconds": 30}, "on_disconnect": "continue"}),
+        )
+        .unwrap();
         let started = real.agent.start_run(Some(&busy), &body).await.unwrap();
         drop(started);
         let refused = real.runtail(&["threads", "prune", &busy, "--yes", "-o", "jsonl"]).expect(1).json();
@@ -203,7 +206,10 @@ async fn failed_threads_are_retried_and_active_runs_are_cancelled() {
         assert_eq!(real.agent.runs(&failed, 10).await.unwrap().len(), runs + 1, "{what}: one run was started");
         assert!(real.agent.runs(&idle, 10).await.unwrap().is_empty(), "{what}");
         let busy = real.thread(json!({})).await;
-        let body = serde_json::from_value(json!({"assistant_id": "slow", "input": {"seconds": 30}})).unwrap();
+        let body = serde_json::from_value(
+            json!({"assistant_id": "slow", "input": {"seconds": 30}, "on_disconnect": "continue"}),
+        )
+        .unwrap();
         drop(real.agent.start_run(Some(&busy), &body).await.unwrap());
         let rows = real.runtail(&["threads", "cancel", &busy, &idle, "--yes", "-o", "jsonl"]).expect(0).json_lines();
         assert!(["stopped", "stopping"].contains(&rows[0]["status"].as_str().unwrap()), "{what}: {rows:?}");
