@@ -350,6 +350,11 @@ impl Tree {
         Some(if self.doc.kind(node) == Kind::Text { unquote(raw) } else { raw.to_string() })
     }
 
+    /// Returns the value under the cursor as JSON.
+    pub fn json_under_cursor(&self) -> Option<&str> {
+        self.under_cursor().map(|node| self.doc.value(node))
+    }
+
     /// Returns the path of the node under the cursor.
     pub fn path_under_cursor(&self) -> Option<String> {
         self.under_cursor().map(|node| self.doc.path(node))

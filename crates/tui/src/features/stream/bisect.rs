@@ -227,7 +227,10 @@ pub(super) fn propose(viewer: &Viewer) -> Requests {
         View::State => viewer.path_under_cursor().filter(|path| path != "."),
         _ => None,
     };
-    let value = viewer.value_under_cursor().filter(|value| value.len() <= MAX_PROPOSED && !value.contains('\n'));
+    // Of a change, the path is enough: it has two values.
+    let tree = viewer.state.as_ref().filter(|_| !viewer.shows_changes());
+    let value = tree.and_then(|tree| tree.json_under_cursor());
+    let value = value.filter(|value| value.len() <= MAX_PROPOSED && !value.contains('\n'));
     let command = match (path, value) {
         (Some(path), Some(value)) => format!("bisect {} !={value}", path.trim_start_matches('.')),
         (Some(path), None) => format!("bisect {} ", path.trim_start_matches('.')),
