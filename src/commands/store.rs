@@ -130,7 +130,7 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         Command::Namespaces(Namespaces { prefix, depth, limit, offset, output }) => {
             let all = server.store_namespaces(&labels(prefix.as_deref()), depth, limit, offset).await?;
             let rows: Vec<Value> = all.iter().map(|namespace| json!({"namespace": namespace})).collect();
-            output.rows(&rows, &[column("NAMESPACE", |row| namespace(row))])?;
+            output.rows(&rows, &[column("NAMESPACE", namespace)])?;
             return Ok(Exit::Done);
         }
         Command::Search(Search { prefix, query, filter, limit, offset, output }) => {
