@@ -66,7 +66,7 @@ pub struct Settings {
     input: Option<String>,
     /// The configuration of its runs
     #[arg(long, value_name = "JSON|@FILE|-")]
-    config: Option<String>,
+    run_config: Option<String>,
     /// The context of its runs
     #[arg(long, value_name = "JSON|@FILE|-")]
     context: Option<String>,
@@ -186,7 +186,7 @@ impl Settings {
         fields.extend(texts.into_iter().filter_map(|(name, text)| Some((name.to_string(), text?.into()))));
         let documents = [
             ("--input", "input", self.input),
-            ("--config", "config", self.config),
+            ("--run-config", "config", self.run_config),
             ("--context", "context", self.context),
             ("--metadata", "metadata", self.metadata),
         ];

@@ -183,12 +183,13 @@ fn a_cron_is_paused_edited_and_deleted() {
     dash.keys("<Esc>u");
     let screen = dash.screen();
     assert!(screen.contains("Europe/Warsaw") && !screen.contains("cron_id"), "{screen}");
-    dash.keys("<ctrl-s>");
+    assert_eq!(dash.keys("<ctrl-r>"), []);
+    assert!(dash.screen().contains("Nothing is changed yet."), "{}", dash.screen());
     // The document is edited in an external editor; only the changed setting is sent.
     let edited = r#"{"schedule": "0 10 * * 1", "timezone": "Europe/Warsaw", "end_time": null, "input": {"n": 1},
         "metadata": {"owner": "lea"}, "config": {"configurable": {}}, "on_run_completed": "keep", "enabled": true}"#;
     dash.feed(runtail_tui::session::msg::Msg::Edited(Ok(edited.into())));
-    let (_, intent) = planned(&dash.keys("<ctrl-s>"));
+    let (_, intent) = planned(&dash.keys("<ctrl-r>"));
     assert_eq!(intent, ResourceIntent::UpdateCron { cron: CRON.into(), fields: json!({"schedule": "0 10 * * 1"}) });
     dash.keys("<Esc><Esc>");
     dash.keys("<Down>");
@@ -207,9 +208,9 @@ fn an_item_is_edited_from_the_value_that_was_shown() {
     assert!(dash.screen().contains("The whole value is replaced."), "{}", dash.screen());
     dash.feed(runtail_tui::session::msg::Msg::Edited(Ok("[1]".into())));
     assert!(dash.screen().contains("must be a JSON object"), "{}", dash.screen());
-    assert_eq!(dash.keys("<ctrl-s>"), [], "an invalid document is not sent");
+    assert_eq!(dash.keys("<ctrl-r>"), [], "an invalid document is not sent");
     dash.feed(runtail_tui::session::msg::Msg::Edited(Ok(r#"{"text": "English"}"#.into())));
-    let (number, intent) = planned(&dash.keys("<ctrl-s>"));
+    let (number, intent) = planned(&dash.keys("<ctrl-r>"));
     let edited_from = Some(json!({"text": "Polish", "confidence": 0.92}));
     let (namespace, key) = (vec!["memories".to_string(), "ana".to_string()], "language".to_string());
     let value = json!({"text": "English"});

@@ -37,7 +37,7 @@ impl RevisionAge {
         match self {
             RevisionAge::New => "new revision",
             RevisionAge::Old => "old revision",
-            RevisionAge::Unknown => "revision unknown",
+            RevisionAge::Unknown => "unknown revision",
         }
     }
 }

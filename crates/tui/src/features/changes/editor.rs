@@ -207,6 +207,11 @@ impl Editor {
             Ok(ParsedDocument::State(values)) if values.is_empty() => {
                 Requests::info("Nothing is changed yet. Nothing was sent.")
             }
+            Ok(ParsedDocument::Resource(ResourceIntent::UpdateCron { fields, .. }))
+                if fields == serde_json::json!({}) =>
+            {
+                Requests::info("Nothing is changed yet. Nothing was sent.")
+            }
             Ok(ParsedDocument::Resource(intent)) => match &self.subject {
                 Subject::Cron { server, .. } | Subject::Item { server, .. } => {
                     Route::ResourceChange(server.clone(), Box::new(intent)).into()

@@ -45,7 +45,7 @@ pub(super) fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'stati
     };
     if let Some(run) = run_id.and_then(|id| known.record(id)) {
         evidence.push(("run", run_summary(run)));
-        evidence.extend(view.revisions.as_ref().map(|known| ("revision", revision(run, known))));
+        evidence.extend(view.revisions.as_ref().map(|known| ("ran on", revision(run, known))));
     }
     let active = known.runs().iter().filter(|run| !run.outcome.is_over()).count();
     let checked = known.loaded().map(|loaded| format!(" (checked {} ago)", since(now, loaded.at))).unwrap_or_default();
