@@ -159,6 +159,8 @@ pub fn to_ascii(buffer: &mut Buffer) {
             "▎" | "▍" | "▋" | "▊" | "▉" => ">",
             "‹" => "<",
             "↕" => "%",
+            "≠" => "!",
+            "Δ" => "d",
             _ => "?",
         };
         cell.set_symbol(plain);

@@ -82,7 +82,7 @@ impl ComparePage {
         }
         let is_alone = self.sides[1].from.is_none();
         match loaded {
-            Err(why) => self.sides[which].error = Some(why),
+            Err(why) => self.fail(which, why),
             Ok(opened) => match &*opened {
                 FileContents::Pair(pair) => {
                     // A saved comparison replaces both sides.
@@ -92,7 +92,7 @@ impl ComparePage {
                 }
                 FileContents::Side(_) if is_alone => {
                     let why = "This is a recording: name what it should be compared with, too.";
-                    self.sides[which].error = Some(why.into());
+                    self.fail(which, why.into());
                 }
                 FileContents::Side(side) => {
                     let to = &mut self.sides[which];
@@ -101,6 +101,14 @@ impl ComparePage {
             },
         }
         self.compare();
+    }
+
+    /// Shows an error in place of a side.
+    fn fail(&mut self, which: usize, why: String) {
+        let side = &mut self.sides[which];
+        (side.loaded, side.error) = (None, Some(why));
+        (self.comparison, self.state) = (None, None);
+        self.shown.clear();
     }
 
     fn compare(&mut self) {
