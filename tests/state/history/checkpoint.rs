@@ -218,7 +218,7 @@ fn keys_that_cannot_work_are_not_offered() {
         dash.answer(|known| *known == key, SubscriptionEvent::CheckpointState(Err(error.clone())));
     }
     let screen = dash.screen();
-    assert!(screen.contains("doesn't offer the state at a checkpoint"), "{screen}");
+    assert!(screen.contains("doesn't have the state at a checkpoint"), "{screen}");
     for label in ["run again", "set A", "go there"] {
         assert!(!footer(&mut dash).contains(label), "{label}: {screen}");
     }

@@ -24,13 +24,18 @@ async fn serving(next: &'static [&'static str], has_graph: bool) -> Server {
         };
         match (seen.method.as_str(), parts.as_slice()) {
             ("GET", ["info"]) => respond(200, r#"{"langgraph_py_version":"1","version":"0.16.7"}"#),
-            ("GET", ["assistants", _, "graph"]) if has_graph => respond(
-                200,
-                json!({"nodes": [{"id": "__start__"}, {"id": "plan"}, {"id": "act"}, {"id": "__end__"}],
-                       "edges": [{"source": "__start__", "target": "plan"}, {"source": "plan", "target": "act"},
-                                 {"source": "act", "target": "plan", "conditional": true},
-                                 {"source": "act", "target": "__end__", "conditional": true}]}),
-            ),
+            ("GET", ["assistants", _, "graph"]) if has_graph => {
+                let mut graph = json!({
+                    "nodes": [{"id": "__start__"}, {"id": "plan"}, {"id": "act"}, {"id": "__end__"}],
+                    "edges": [{"source": "__start__", "target": "plan"}, {"source": "plan", "target": "act"},
+                              {"source": "act", "target": "plan", "conditional": true},
+                              {"source": "act", "target": "__end__", "conditional": true}]});
+                if next.contains(&"finish") {
+                    graph["nodes"].as_array_mut().unwrap().push(json!({"id": "finish"}));
+                    graph["edges"].as_array_mut().unwrap().push(json!({"source": "finish", "target": "__end__"}));
+                }
+                respond(200, graph)
+            }
             ("GET", ["threads", THREAD]) => respond(
                 200,
                 json!({"thread_id": THREAD, "status": "idle", "metadata": {"graph_id": "g", "assistant_id": "g"}}),
@@ -87,6 +92,14 @@ async fn an_edit_lists_the_nodes_in_whose_name_it_can_write() {
         }
         other => panic!("{other:?}"),
     }
+    // Only the end follows this node, so no run would follow the edit; without a run the edit is possible.
+    let finished = serving(&["finish"], true).await;
+    match plan(&finished, fork("mid", ForkChange::Edit(edit("mid", Some("finish"))))).await.map(|_| ()) {
+        Err(PlanError::NeedsNode(why, _)) => assert!(why.contains("only the end follows finish"), "{why}"),
+        other => panic!("{other:?}"),
+    }
+    let edited = ThreadIntent::EditState { thread: THREAD.into(), edit: edit("mid", Some("finish")) };
+    assert!(plan(&finished, edited).await.is_ok());
     // A server without drawings has none to choose from.
     let server = serving(&["act"], false).await;
     let edited = ThreadIntent::EditState { thread: THREAD.into(), edit: edit("end", None) };

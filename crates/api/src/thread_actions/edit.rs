@@ -262,6 +262,13 @@ impl Drawing {
         format!("{what}. {}.", self.then(node))
     }
 
+    /// Returns whether the drawing says that only the end of the graph follows a node.
+    pub fn ends_after(&self, node: &str) -> bool {
+        let edges = self.0.as_ref().and_then(|graph| graph["edges"].as_array()).map(Vec::as_slice).unwrap_or_default();
+        let mut from = edges.iter().filter(|edge| edge["source"] == node).peekable();
+        from.peek().is_some() && from.all(|edge| edge["target"] == END && edge["conditional"] != true)
+    }
+
     fn then(&self, node: &str) -> String {
         let edges = self.0.as_ref().and_then(|graph| graph["edges"].as_array()).map(Vec::as_slice).unwrap_or_default();
         let from = || edges.iter().filter(|edge| edge["source"] == node);

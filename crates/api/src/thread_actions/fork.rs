@@ -103,11 +103,22 @@ impl AgentServer {
         if !self.takes_no_input().await? {
             return Err(unfit(NEEDS_INPUT));
         }
-        if base.facts.next.is_empty() && edit.as_node.is_none() {
-            let nodes = self.drawing(assistant_of(loaded)?).await?.writers().unwrap_or_default();
-            let why = "The checkpoint is the end of its run: no node is next, so nothing would run after the edit. Name the \
-                       node in whose name to edit (as_node); what follows it runs.";
-            return Err(PlanError::NeedsNode(why.to_string(), nodes));
+        let drawing = self.drawing(assistant_of(loaded)?).await?;
+        let ends = match edit.as_node.as_deref() {
+            None if base.facts.next.is_empty() => Some(
+                "The checkpoint is the end of its run: no node is next, so nothing would run after the edit. Name the node in \
+                 whose name to edit (as_node); what follows it runs."
+                    .to_string(),
+            ),
+            Some(node) if drawing.ends_after(node) => Some(format!(
+                "Nothing would run after the edit: only the end follows {}. Name another node, or edit the state without a \
+                 run (state set).",
+                text::clean(node)
+            )),
+            _ => None,
+        };
+        if let Some(why) = ends {
+            return Err(PlanError::NeedsNode(why, drawing.writers().unwrap_or_default()));
         }
         let CheckedEdit { mut body, changes, notes: of_edit, choice } = self.checked_edit(loaded, &base, edit).await?;
         body["checkpoint_id"] = base.id.as_str().into();

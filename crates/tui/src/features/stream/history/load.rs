@@ -2,7 +2,7 @@
 
 use super::{History, Purpose};
 use crate::session::checkpoints::{CheckpointDetails, CheckpointPage, CheckpointState, HistoryRequest};
-use runtail_api::ApiError;
+use runtail_api::{ApiError, Kind};
 use runtail_core::model::{Checkpoint, Parent};
 use runtail_core::text;
 use runtail_stream::Seq;
@@ -234,9 +234,17 @@ impl History {
     fn state_error(&mut self, error: &ApiError) -> String {
         if error.may_lack_call() {
             self.lacks_states = true;
-            return "This server doesn't offer the state at a checkpoint, so checkpoints can't be compared, edited or run \
-                    again here."
-                .to_string();
+            let why = match error.kind {
+                Kind::NotFound => {
+                    "The server doesn't have the state at a checkpoint: it doesn't offer this call, or the thread was \
+                                   deleted. Press r to load the history again."
+                }
+                _ => {
+                    "This server doesn't offer the state at a checkpoint, so checkpoints can't be compared, edited or run again \
+                      here."
+                }
+            };
+            return why.to_string();
         }
         format!("Couldn't load the state: {}. Press r to retry.", error.cause())
     }
