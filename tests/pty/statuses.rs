@@ -173,7 +173,7 @@ const CASES: &[Case] = &[
         record: "",
         badge: "? status unknown: the newest run",
         runs: " outcome unknown",
-        explained: "Unknown status:",
+        explained: "The thread's records don't show its status.",
         word: "",
     },
     Case {
