@@ -281,7 +281,7 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
                     reading.apply(record);
                 }
             }
-            let failed = Err(HistoryError::Request(error(text)));
+            let failed = Err(HistoryError::Request(Box::new(error(text))));
             SubscriptionEvent::Bisected(if well { Ok(Arc::new(reading.finish())) } else { failed })
         }
         SubscriptionId::Job(_) => {

@@ -96,7 +96,7 @@ async fn in_history(
     let name = || text::clean(thread).into_owned();
     match bisect_history(&server, thread, query, tip).await {
         Ok(found) => Ok(found),
-        Err(HistoryError::Request(error)) => offered(&server, Err(error), "reading a thread's history").await,
+        Err(HistoryError::Request(error)) => offered(&server, Err(*error), "reading a thread's history").await,
         Err(HistoryError::Empty) => {
             Err(Failure::new(Exit::Failed, format!("thread {} has no checkpoint: nothing ran on it", name())))
         }

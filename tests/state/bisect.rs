@@ -134,13 +134,13 @@ fn answers_other_than_a_step_and_failures_are_shown() {
     dash.keys(":bisect amount =7<Enter>");
     let (key, ..) = request(&dash).expect("a request");
     let error = ApiError { kind: Kind::Server(503), at: Place::default(), detail: "busy".into(), hint: None };
-    dash.answer(|known| *known == key, SubscriptionEvent::Bisected(Err(HistoryError::Request(error))));
+    dash.answer(|known| *known == key, SubscriptionEvent::Bisected(Err(HistoryError::Request(Box::new(error)))));
     assert!(dash.screen().contains("Couldn't load the history"), "{}", dash.screen());
     dash.keys("r");
     assert!(request(&dash).is_some(), "r retries");
     let error = ApiError { kind: Kind::NotFound, at: Place::default(), detail: "".into(), hint: None };
     let (key, ..) = request(&dash).expect("a request");
-    dash.answer(|known| *known == key, SubscriptionEvent::Bisected(Err(HistoryError::Request(error))));
+    dash.answer(|known| *known == key, SubscriptionEvent::Bisected(Err(HistoryError::Request(Box::new(error)))));
     assert!(dash.screen().contains("The server doesn't offer the history of this thread."), "{}", dash.screen());
     dash.keys("<Esc>");
     for (command, says) in [
@@ -167,7 +167,7 @@ fn states_of_a_recording_are_bisected_without_a_server() {
     ] {
         dash.event(name, &data.to_string());
     }
-    dash.keys(":bisect amount =1300<Enter>");
+    dash.keys("7:bisect amount =1300<Enter>");
     assert_eq!(request(&dash), None);
     let screen = dash.screen();
     let says = "amount became wrong at event 4 (round); it was right until event 2 (input).";

@@ -20,7 +20,7 @@ const START: &str = "__start__";
 #[derive(Debug, Clone, PartialEq)]
 pub enum HistoryError {
     /// A request failed.
-    Request(ApiError),
+    Request(Box<ApiError>),
     /// The thread has no checkpoint.
     Empty,
     /// It does not have this checkpoint, as far as it was read.
@@ -46,7 +46,7 @@ pub async fn bisect_history(
                 limit = (limit / 4).max(1);
                 continue;
             }
-            Err(error) => return Err(HistoryError::Request(error)),
+            Err(error) => return Err(HistoryError::Request(Box::new(error))),
         };
         let known = states.checkpoints.len();
         page.iter().for_each(|row| states.add(query, row.get()));

@@ -35,10 +35,10 @@ pub async fn load(services: &Services, thread: &ThreadRef, request: HistoryReque
 pub async fn bisect(services: &Services, thread: &ThreadRef, tip: Option<&str>, query: &BisectQuery, out: &Out) {
     let result = match services.agent_server(&thread.server).await {
         Ok(client) => bisect_history(&client, &thread.id, query, tip).await,
-        Err(error) => Err(HistoryError::Request(error)),
+        Err(error) => Err(HistoryError::Request(Box::new(error))),
     };
     if let Err(HistoryError::Request(error)) = &result {
-        services.apply_error(&thread.server.profile, Some(error));
+        services.apply_error(&thread.server.profile, Some(error.as_ref()));
     }
     out.send(SubscriptionEvent::Bisected(result.map(Arc::new))).await;
 }
