@@ -43,7 +43,7 @@ pub async fn bisect(services: &Services, thread: &ThreadRef, tip: Option<&str>, 
         Err(error) => Err(HistoryError::Request(Box::new(error))),
     };
     if let Err(HistoryError::Request(error)) = &result {
-        services.apply_error(&thread.server.profile, Some(error));
+        services.apply_error(&thread.server.profile, Some(error.as_ref()));
     }
     out.send(SubscriptionEvent::Bisected(result.map(Arc::new))).await;
 }

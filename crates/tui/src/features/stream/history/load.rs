@@ -112,7 +112,9 @@ impl History {
     /// Decides what to load for what is shown. `number` returns the number of a new request.
     pub fn request(&mut self, known: Known, number: impl Fn() -> u64) {
         if known.thread != self.loading.seen.thread {
-            *self = History { panes: self.panes, ..History::default() };
+            // A checkpoint may be awaited before the first page.
+            let cursor = self.cursor.take().filter(|_| self.loading.seen.thread.is_none());
+            *self = History { panes: self.panes, cursor, ..History::default() };
             self.loading.seen.thread = known.thread.clone();
         }
         if known.thread.is_none() {
