@@ -10,6 +10,7 @@ use crate::widgets::form_lines::{FieldLook, FormLines, Part, flow, mark, one_lin
 use crate::widgets::line::{Line, Tone, marked, wrap};
 use crate::widgets::text_area_view::{shown_line, skip_columns};
 use runtail_api::StartFailure;
+use runtail_core::model::{ThreadStatus, rejected_fields};
 use runtail_core::text;
 
 /// Columns before the values.
@@ -21,6 +22,8 @@ const ASSISTANT: usize = 32;
 /// Columns and rows from which everything is on one page.
 const WIDE: usize = 100;
 const HIGH: u16 = 30;
+/// Rejected fields that are named.
+const REJECTED: usize = 3;
 /// Columns of the line numbers of JSON.
 const NUMBERS: usize = 6;
 
@@ -295,7 +298,18 @@ impl Composer {
         }
     }
 
+    /// Names the fields that the graph rejected in the thread's last run.
+    fn rejected_lines(&self, out: &mut FormLines, cx: &Cx<'_>, width: usize) {
+        let status = self.target_thread().and_then(|thread| cx.lookup.page_status(&thread));
+        let Some(ThreadStatus::Failed { error, .. }) = status else { return };
+        for (field, rule) in rejected_fields(&error).iter().take(REJECTED) {
+            let said = format!("The graph rejected {field} in the last run: {rule}.");
+            out.lines.extend(marked((Tone::Bad, "✗ "), Tone::Plain, &said, width));
+        }
+    }
+
     fn warning_lines(&self, out: &mut FormLines, cx: &Cx<'_>, width: usize) {
+        self.rejected_lines(out, cx, width);
         let Some(warning) = self.warning(cx) else { return };
         let (answer, back) = (cx.session.key("stream.answer"), cx.session.key("composer.back"));
         let text = match warning {
