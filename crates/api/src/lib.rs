@@ -46,6 +46,6 @@ pub use pages::Pages;
 pub use retry::Retry;
 pub use stream::EventStream;
 pub use thread_actions::{
-    Acted, Choice, ForkChange, LoadedThread, RuledPlan, RuledQuestion, RunStart, StartError, StartFailure, StartGuard,
-    Started, StateEdit, ThreadIntent, ThreadPlan, WriteKind, Writer, Written,
+    Acted, Choice, ForkChange, LoadedThread, MAX_RULED_PLANS, MAX_RULED_THREADS, RuledPlan, RuledQuestion, RunStart,
+    StartError, StartFailure, StartGuard, Started, StateEdit, ThreadIntent, ThreadPlan, WriteKind, Writer, Written,
 };

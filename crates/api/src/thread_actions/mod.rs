@@ -14,16 +14,17 @@ mod start;
 mod tests;
 mod write;
 
-pub use by_rules::{RuledPlan, RuledQuestion};
+pub use by_rules::{MAX_RULED_PLANS, MAX_RULED_THREADS, RuledPlan, RuledQuestion};
 pub use loaded::LoadedThread;
 pub use start::{RunStart, StartError, StartFailure, StartGuard, Started};
 use write::StateWrite;
 pub use write::{WriteKind, Written};
 
 use super::{AgentServer, ApiError, CancelAction, CancelState, CancelTarget, Kind, PlanError};
-use runtail_core::model::{GivenAnswer, Preview, ThreadStatus};
+use runtail_core::model::{AnswerRule, GivenAnswer, Preview, ThreadStatus};
 use runtail_core::text::short_id;
 use serde_json::Value;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a deletion waits until the thread's runs have stopped.
@@ -56,6 +57,13 @@ pub enum ThreadIntent {
         /// The question's id; none means the only one.
         interrupt: Option<String>,
         answer: GivenAnswer,
+    },
+    /// Answers all of the thread's questions as the rules decide.
+    AnswerByRules {
+        thread: String,
+        rules: Arc<[AnswerRule]>,
+        /// The profile that asks, because a rule may apply to some only.
+        profile: Arc<str>,
     },
     /// Runs again from a checkpoint. A new branch of the history begins there.
     Fork {
@@ -114,6 +122,7 @@ impl ThreadIntent {
             | ThreadIntent::Release { thread }
             | ThreadIntent::End { thread }
             | ThreadIntent::RestoreAssistant { thread }
+            | ThreadIntent::AnswerByRules { thread, .. }
             | ThreadIntent::Delete { thread } => thread,
         }
     }

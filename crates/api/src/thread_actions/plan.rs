@@ -29,6 +29,9 @@ impl AgentServer {
             ThreadIntent::Answer { thread, interrupt, answer } => {
                 self.plan_answer(thread, interrupt.as_deref(), answer).await
             }
+            ThreadIntent::AnswerByRules { thread, rules, profile } => {
+                self.plan_by_rules(thread, rules, profile).await.map(|ruled| ruled.plan)
+            }
             ThreadIntent::Delete { thread } => self.plan_delete_thread(thread).await,
             ThreadIntent::Fork { thread, checkpoint, change } => {
                 self.plan_fork(thread, checkpoint.as_deref(), change).await

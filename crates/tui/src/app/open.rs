@@ -1,6 +1,7 @@
 //! Opens what features request: overlays, panes and streams.
 
 use super::{App, Overlay, Pane};
+use crate::features::changes::bulk_answer::BulkAnswer;
 use crate::features::changes::confirm::{Confirm, Proposal};
 use crate::features::changes::journal::{Entry, JournalView};
 use crate::features::diagnostics::doctor::Doctor;
@@ -19,7 +20,7 @@ use crate::features::thread::why::WhyPage;
 use crate::session::msg::{Described, Effect, LogRef, ServerRef, StreamTarget, ThreadRef};
 use crate::session::run::Origin;
 use crate::session::subject::Subject;
-use crate::session::thread::AnswerFrom;
+use crate::session::thread::{AnswerFrom, ThreadToAnswer};
 use crate::session::{Lookup, Paged, Requests, Route};
 use runtail_api::LogKind;
 use runtail_core::model::Collection;
@@ -46,6 +47,7 @@ impl App {
             Route::ThreadAction(server, intent) => {
                 return self.confirm(server.profile.clone(), Proposal::Thread(server, *intent));
             }
+            Route::AnswerByRules(threads) => return self.open_bulk_answer(threads),
             Route::SignIn(profile, request) => {
                 self.push(SignIn::new(self.session.next_stream.take(), profile, *request));
             }
@@ -274,6 +276,19 @@ impl App {
         let plan = confirm.plan();
         self.push(confirm);
         vec![plan]
+    }
+
+    /// Opens the preview of a bulk answer by rules, and plans the answers.
+    fn open_bulk_answer(&mut self, mut threads: Vec<ThreadToAnswer>) -> Vec<Effect> {
+        let now = self.session.now;
+        for of in threads.iter_mut().filter(|of| of.left.is_none()) {
+            if self.thread.is_in_flight(&of.thread, now) {
+                of.left = Some("an action on it was sent and has no result yet".into());
+            }
+        }
+        let (page, effects) = BulkAnswer::new(&self.session, threads);
+        self.push(page);
+        effects
     }
 
     /// Says that nothing is opened while an earlier action on the thread has no result.

@@ -53,6 +53,7 @@ overlays! {
     Compose(agent::composer::Composer);
     Edit(changes::editor::Editor);
     Confirm(changes::confirm::Confirm);
+    BulkAnswer(changes::bulk_answer::BulkAnswer);
     Journal(changes::journal::JournalView);
     Entry(Paged<changes::journal::Entry>);
     Explain(Paged<diagnostics::explain::Explained>);

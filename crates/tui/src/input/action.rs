@@ -141,6 +141,7 @@ pub enum Action {
     TakeEvents,
     Answer,
     Approve,
+    AnswerByRules,
     CancelRun,
     RollbackRun,
     Again,

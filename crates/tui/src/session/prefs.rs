@@ -3,6 +3,8 @@
 
 use runtail_core::config::theme::Themes;
 use runtail_core::config::{Config, Mouse, NotifyRule, Stuck, Timestamps, Ui};
+use runtail_core::model::AnswerRule;
+use std::sync::Arc;
 
 /// The user's view preferences.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +27,8 @@ pub struct ViewPrefs {
     pub notify: Vec<NotifyRule>,
     /// When a run counts as stuck.
     pub stuck: Stuck,
+    /// The rules that answer questions in bulk.
+    pub answer_rules: Arc<[AnswerRule]>,
     /// The last loaded `[ui]`.
     configured: Option<Ui>,
 }
@@ -41,6 +45,7 @@ impl ViewPrefs {
         let changed = |of: fn(&Ui) -> String| before.as_ref().is_none_or(|ui| of(ui) != of(&config.ui));
         self.themes = config.themes.clone();
         (self.notify, self.stuck) = (config.notify.clone(), config.stuck.clone());
+        self.answer_rules = config.answer_rules.as_slice().into();
         if changed(|ui| ui.theme.clone()) || self.themes.get(&self.theme).is_none() {
             self.theme = config.ui.theme.clone();
         }

@@ -5,7 +5,7 @@ use super::destination::Destination;
 use super::msg::{Described, Effect, LogRef, RevisionRef, ServerRef, StreamTarget, ThreadRef};
 use super::run::Origin;
 use super::subject::Subject;
-use super::thread::AnswerFrom;
+use super::thread::{AnswerFrom, ThreadToAnswer};
 use crate::input::action::{Action, Context};
 use runtail_api::{ApiError, LogKind, SentRequest, ThreadIntent};
 use runtail_core::config::{Mouse, Profile, Timestamps};
@@ -177,6 +177,8 @@ pub enum Route {
     Stream(StreamTarget),
     /// A composed run, with its server and the chosen modes.
     Run(ServerRef, Box<StreamTarget>, Vec<(&'static str, bool)>),
+    /// The preview of a bulk answer to waiting threads, by the rules of the configuration.
+    AnswerByRules(Vec<ThreadToAnswer>),
     /// The card for answering a thread; `true` preselects approval where it is offered.
     Answer(AnswerFrom, bool),
     /// The profiles page.

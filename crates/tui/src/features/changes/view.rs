@@ -9,6 +9,7 @@ use crate::session::subject::Subject;
 use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, marked};
+use crate::widgets::scroll::Place;
 use crate::widgets::text_area_view::text_area;
 use runtail_core::text;
 
@@ -66,16 +67,7 @@ pub(super) fn confirm(confirm: &Confirm, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -
     about(cx, canvas, area, used, name, &confirm.profile);
     let room = confirm_area(area);
     let lines = confirm.lines(room.w.saturating_sub(2) as usize);
-    draw_lines(canvas, room, &confirm.place, &lines);
-    // The user must know that the preview continues below before sending it.
-    let shown_to = confirm.place.top.key as usize + room.h as usize;
-    if lines.len() > shown_to {
-        let more = lines.len() - shown_to;
-        let more = format!("… {more} more line{} below", if more == 1 { "" } else { "s" });
-        canvas.line(area.x, room.y + room.h, area.w, &Line::of(Tone::Accent, &more));
-    }
-    // The prompt follows the preview.
-    let y = area.y + (lines.len() as u16).min(room.h) + 1;
+    let y = draw_preview(canvas, area, &confirm.place, &lines);
     let key = |id: &str| cx.session.keymap.keys_of(id).first().map(|k| k.to_string()).unwrap_or_default();
     let (send, back) = (key("confirm.send"), key("confirm.back"));
     let mut cursor = None;
@@ -104,6 +96,20 @@ pub(super) fn confirm(confirm: &Confirm, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -
     };
     canvas.line(area.x, y, area.w, &line);
     cursor
+}
+
+/// Draws the lines of a preview. Returns the row of the prompt below it.
+pub(super) fn draw_preview(canvas: &mut Canvas<'_>, area: Area, place: &Place, lines: &[Line]) -> u16 {
+    let room = confirm_area(area);
+    draw_lines(canvas, room, place, lines);
+    // The user must know that the preview continues below before sending it.
+    let shown_to = place.top.key as usize + room.h as usize;
+    if lines.len() > shown_to {
+        let more = lines.len() - shown_to;
+        let more = format!("… {more} more line{} below", if more == 1 { "" } else { "s" });
+        canvas.line(area.x, room.y + room.h, area.w, &Line::of(Tone::Accent, &more));
+    }
+    area.y + (lines.len() as u16).min(room.h) + 1
 }
 
 /// Draws the journal.
