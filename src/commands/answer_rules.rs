@@ -8,16 +8,13 @@ use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure};
 use crate::output::{Column, Format, cell, column, complain, placed};
 use futures::{StreamExt, stream};
-use runtail_api::{Acted, AgentServer, PlanError, RuledPlan, StartFailure, Started};
-use runtail_core::model::{AnswerRule, InboxCause, InboxItem, InboxThread, RulePlace};
+use runtail_api::{
+    Acted, AgentServer, MAX_RULED_PLANS, MAX_RULED_THREADS, PlanError, RuledPlan, StartFailure, Started,
+};
+use runtail_core::model::{AnswerRule, InboxItem, InboxThread};
 use runtail_core::text;
 use serde_json::{Value, json};
 use std::time::Duration;
-
-/// Maximum number of threads to answer at once.
-const MAX_THREADS: usize = 200;
-/// Maximum number of threads to read concurrently.
-const MAX_CONCURRENCY: usize = 4;
 
 /// A waiting thread.
 struct Waiting {
@@ -42,18 +39,14 @@ impl Waiting {
     fn of(entry: Entry) -> Option<Waiting> {
         let Entry { row, options, server, .. } = entry;
         let (InboxItem::Thread(thread), Some((site, server))) = (row.item, server) else { return None };
-        let is_question = thread.cause == Some(InboxCause::Question);
-        is_question.then(|| Waiting { thread, site, server, deployment: row.deployment, options })
+        thread.asks().then(|| Waiting { thread, site, server, deployment: row.deployment, options })
     }
 
     /// Plans the answer. A thread about which the rules don't decide costs no request.
     async fn plan(&self, rules: &[AnswerRule]) -> Outcome {
         let profile = self.site.profile.name.as_str();
-        let place = RulePlace { profile, graph: self.thread.graph.as_deref() };
-        for question in &self.thread.questions {
-            if let Err(why) = question.decided_by(rules, place) {
-                return Outcome::Skipped(why);
-            }
+        if let Some(why) = self.thread.undecided_by(rules, profile) {
+            return Outcome::Skipped(why);
         }
         match self.server.plan_by_rules(&self.thread.thread_id, rules, profile).await {
             Ok(plan) => Outcome::Planned(Box::new(plan)),
@@ -109,15 +102,15 @@ pub(crate) async fn run(globals: &Globals, sending: &Sending, yes: Yes) -> Resul
     notes.iter().for_each(|note| complain(&format!("runtail: {note}")));
     let mut exit = failures.first().map_or(Exit::Done, Exit::of);
     let mut waiting: Vec<Waiting> = rows.into_iter().filter_map(Waiting::of).collect();
-    if waiting.len() > MAX_THREADS {
+    if waiting.len() > MAX_RULED_THREADS {
         complain(&format!(
-            "runtail: only {MAX_THREADS} of {} waiting threads were read; run this again",
+            "runtail: only {MAX_RULED_THREADS} of {} waiting threads were read; run this again",
             waiting.len()
         ));
-        waiting.truncate(MAX_THREADS);
+        waiting.truncate(MAX_RULED_THREADS);
     }
     let plans = waiting.iter().map(|waiting| waiting.plan(rules)).collect::<Vec<_>>();
-    let outcomes: Vec<Outcome> = stream::iter(plans).buffered(MAX_CONCURRENCY).collect().await;
+    let outcomes: Vec<Outcome> = stream::iter(plans).buffered(MAX_RULED_PLANS).collect().await;
     let count = tell(&waiting, &outcomes);
     if !sending.dry_run && count > 0 {
         consent::yes(&format!("Send {}", answers(count)), yes).await?;

@@ -4,6 +4,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::{complain, print};
 use clap::Args;
 use runtail_core::config::{Config, Poll, Profile, SecretSource};
+use runtail_core::model::AnswerRule;
 use runtail_sim::{Options as SimOptions, Scenario, Sim};
 use std::time::Duration;
 
@@ -65,5 +66,7 @@ pub(crate) fn demo_config(sim: &Sim) -> Result<Config, Failure> {
         });
     }
     let poll = Poll { interval: Duration::from_secs(2), ..Poll::default() };
-    Ok(Config { profiles, poll, ..Config::default() })
+    // Some of the demo's threads ask whether to send an email.
+    let answer_rules: Vec<AnswerRule> = AnswerRule::parse("action:send_email", "approve", None).into_iter().collect();
+    Ok(Config { profiles, poll, answer_rules, ..Config::default() })
 }

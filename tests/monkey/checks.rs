@@ -64,6 +64,12 @@ impl ActionChecks {
     /// Records an effect that `update` returned for a message.
     pub fn on_effect(&mut self, app: &App, msg: &Msg, effect: &Effect) {
         match effect {
+            // The next one of several requests, which were previewed and confirmed together.
+            Effect::Act(number, thread) if is_bulk(app, *number) => {
+                assert!(self.drawn.contains(number), "{effect:?} was sent before its preview was on the screen");
+                self.confirmed.push(("*".into(), format!("/threads/{}", thread.id)));
+                self.sent += 1;
+            }
             Effect::Send(number, _) | Effect::SendResource(number, _) | Effect::Act(number, _) => {
                 assert!(matches!(msg, Msg::Key(_)), "{effect:?} was caused by {msg:?}, not by a key");
                 assert!(self.drawn.contains(number), "{effect:?} was sent before its preview was on the screen");
@@ -145,6 +151,15 @@ impl ActionChecks {
         let text: String = buffer.content.iter().map(|cell| cell.symbol()).collect();
         assert!(!text.contains(is_control), "a terminal control character is on the screen: {text:?}");
         let app = &dashboard.app;
+        if let Some(Overlay::BulkAnswer(page)) = app.overlays.last()
+            && page.is_ready()
+            && !app.frozen
+            && w >= SMALLEST.0
+            && h >= SMALLEST.1
+        {
+            assert!(text.contains(" sends "), "a preview without a confirmation key: {text}");
+            self.drawn.extend(page.threads.iter().map(|of| of.number));
+        }
         if let Some(Overlay::Confirm(confirm)) = app.overlays.last()
             && matches!(confirm.stage, Stage::Ready(_))
             && !app.frozen
@@ -158,6 +173,14 @@ impl ActionChecks {
             self.drawn.insert(confirm.number);
         }
     }
+}
+
+fn is_bulk(app: &App, number: u64) -> bool {
+    app.overlays.iter().any(|overlay| match overlay {
+        Overlay::BulkAnswer(page) => page.has(number),
+        Overlay::Bulk(page) => page.owns(number),
+        _ => false,
+    })
 }
 
 /// Whether a request changes something, decided independently of the client's own rule.

@@ -5,7 +5,7 @@ mod edits;
 mod subgraphs;
 
 use ratatui::style::{Color, Modifier};
-use runtail_api::{Acted, ForkChange, Kind, StateEdit, ThreadIntent, WriteKind, Written};
+use runtail_api::{Acted, ForkChange, Kind, ServerInfo, ServerKind, StateEdit, ThreadIntent, WriteKind, Written};
 use runtail_core::model::Checkpoint;
 use runtail_stream::SnapshotPart;
 use runtail_testkit::dash::{Dash, demo_like};
@@ -232,6 +232,19 @@ fn new_checkpoints_join_on_top_and_the_cursor_stays() {
     assert!(dash.screen().contains("20 checkpoints loaded"), "{}", dash.screen());
     serve(&mut dash, &more);
     assert_eq!(cursor(&dash), "00000199");
+}
+
+#[test]
+fn running_again_is_offered_only_where_the_server_can_do_it() {
+    for (kind, is_offered) in [(ServerKind::Python, true), (ServerKind::JavaScript, true), (ServerKind::Aegra, false)] {
+        let mut dash = opened((140, 40), &capture("fork-history"));
+        let server = dash.app.viewer().unwrap().server.clone();
+        let info = ServerInfo { kind, version: "1".into(), raw: Value::Null };
+        dash.app.agent.infos.entry(server).or_default().value = Some(info);
+        let screen = dash.screen();
+        assert_eq!(screen.contains("R run again from here"), is_offered, "{kind:?}: {screen}");
+        assert!(screen.contains("u edit state"), "{kind:?}: {screen}");
+    }
 }
 
 #[test]

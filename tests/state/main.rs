@@ -22,6 +22,7 @@ mod fuzz;
 mod history;
 mod inbox;
 mod inbox_details;
+mod inbox_rules;
 mod messages;
 mod messages_view;
 mod modes;

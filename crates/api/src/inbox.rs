@@ -7,8 +7,8 @@ use futures::{StreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
 use runtail_core::config::Stuck;
 use runtail_core::model::{
-    Activity, FailedRevision, InboxThread, Phase, RunFacts, SilenceSource, StateFacts, StuckSign, ThreadFacts,
-    ThreadRecords, ThreadStatus, parse_time, stuck_signs,
+    Activity, FailedRevision, InboxThread, Phase, RunFacts, SilenceSource, StateFacts, StepLimit, StuckSign,
+    ThreadFacts, ThreadRecords, ThreadStatus, parse_time, stuck_signs,
 };
 use serde_json::Value;
 use std::collections::HashMap;
@@ -239,7 +239,7 @@ impl AgentServer {
         let Listed { id, facts, .. } = listed;
         if facts.status != "busy" {
             return match self.status_for_inbox(listed).await {
-                Ok(status) => Ok(InboxThread::new(id, facts, &status)),
+                Ok((status, limit)) => Ok(InboxThread::new(id, facts, &status).map(|row| row.with_step_limit(limit))),
                 // It is only a guess that the thread is a copy. JavaScript can't read the state of every thread without runs.
                 Err(error) if facts.status == "idle" && matches!(error.kind, Kind::Server(_)) => Ok(None),
                 Err(error) => Err(error),
@@ -266,7 +266,8 @@ impl AgentServer {
         Ok(signs.first().map(|sign| InboxThread::stuck(id, facts, sign)))
     }
 
-    async fn status_for_inbox(&self, listed: &Listed) -> Result<ThreadStatus, ApiError> {
+    /// Returns the status of a thread, and the limit of steps that its newest run reached.
+    async fn status_for_inbox(&self, listed: &Listed) -> Result<(ThreadStatus, Option<StepLimit>), ApiError> {
         let Listed { id, facts, .. } = listed;
         match facts.status.as_str() {
             "error" => {
@@ -277,12 +278,12 @@ impl AgentServer {
                     Err(error) => return Err(error),
                 };
                 match record.error {
-                    Some(_) => Ok(status_of_record(&record)),
-                    None => self.listed_status(id, &record).await,
+                    Some(_) => Ok((status_of_record(&record), None)),
+                    None => self.listed_status_and_limit(id, &record).await,
                 }
             }
-            _ if listed.may_be_stale() => self.checked_questions(id, facts).await,
-            _ => self.listed_status(id, facts).await,
+            _ if listed.may_be_stale() => Ok((self.checked_questions(id, facts).await?, None)),
+            _ => Ok((self.listed_status(id, facts).await?, None)),
         }
     }
 

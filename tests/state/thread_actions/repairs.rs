@@ -108,6 +108,25 @@ fn card_of(kind: ServerKind, records: &Records) -> Dash {
 }
 
 #[test]
+fn banner_and_footer_offer_only_what_the_server_can_do() {
+    let breakpoint = || records("interrupted", "breakpoint", json!([run("r1", "success")]));
+    let failed = || records("error", "failed", json!([run("r1", "error")]));
+    for (kind, records, offered, hidden) in [
+        (ServerKind::Python, breakpoint(), "a continue", "n new run"),
+        (ServerKind::Aegra, breakpoint(), "n new run", "continue"),
+        (ServerKind::Python, failed(), "R retry", "R run again"),
+        (ServerKind::Aegra, failed(), "R run again", "R retry"),
+    ] {
+        let mut dash = card_of(kind, &records);
+        dash.keys("<Esc>");
+        let screen = dash.screen();
+        let footer = screen.lines().last().unwrap_or_default();
+        assert!(footer.contains(offered), "{kind:?}: {offered}: {screen}");
+        assert!(!screen.contains(hidden), "{kind:?}: {hidden}: {screen}");
+    }
+}
+
+#[test]
 fn only_actions_that_the_server_offers_are_listed() {
     let next = |case: &str| records("interrupted", case, json!([run("r1", "success")]));
     let failed = || records("error", "failed", json!([run("r1", "error")]));

@@ -8,6 +8,11 @@ use crate::{AgentServer, PlanError};
 use runtail_core::model::{AnswerRule, Note, Question, Reply, Rerun, RulePlace, RuledAction, resume};
 use runtail_core::text::{self, short_id};
 
+/// Maximum number of threads to answer at once.
+pub const MAX_RULED_THREADS: usize = 200;
+/// Maximum number of threads to read at the same time for their plans.
+pub const MAX_RULED_PLANS: usize = 4;
+
 /// An answer by rules.
 #[derive(Clone)]
 pub struct RuledPlan {

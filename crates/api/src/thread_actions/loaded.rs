@@ -133,6 +133,15 @@ impl AgentServer {
     /// # Errors
     /// See [`ApiError`]. A part that the server does not offer, or that is too large, counts as missing.
     pub async fn listed_status(&self, thread: &str, facts: &ThreadFacts) -> Result<ThreadStatus, ApiError> {
+        Ok(self.listed_status_and_limit(thread, facts).await?.0)
+    }
+
+    /// Does the same, and returns the limit of steps that its newest run reached, by the records that were read for the status.
+    pub(crate) async fn listed_status_and_limit(
+        &self,
+        thread: &str,
+        facts: &ThreadFacts,
+    ) -> Result<(ThreadStatus, Option<StepLimit>), ApiError> {
         // Aegra calls a thread idle while one of its older runs is running.
         let limit = if facts.status == "busy" { RUNS } else { RUNS_LISTED };
         let runs = listed(self.runs_raw(thread, limit, 0, MAX_LISTED).await.map(|rows| list(&rows)))?;
@@ -150,13 +159,15 @@ impl AgentServer {
         };
         let state = state.and_then(|json| StateFacts::read(&json).ok());
         let records = ThreadRecords { thread: Some(facts), state: state.as_ref(), runs: runs.as_deref() };
-        Ok(match ThreadStatus::derive(records) {
+        let status = match ThreadStatus::derive(records) {
             // The thread and its runs are read at different moments, and a run may have begun or ended between them.
             ThreadStatus::BusyWithoutRun { since: Some(since) } if self.is_recent(since) => {
                 ThreadStatus::Running { since: None, nodes: Vec::new(), step: None, run_id: None, queued: 0 }
             }
             status => status,
-        })
+        };
+        let limit = StepLimit::reached(&status, records);
+        Ok((status, limit))
     }
 
     /// Returns whether a time of the server's records is only a moment ago.

@@ -20,7 +20,7 @@ mod tests;
 mod write;
 
 pub use bulk::{BULK_CONCURRENCY, BulkAction, BulkOutcome, MAX_BULK};
-pub use by_rules::{RuledPlan, RuledQuestion};
+pub use by_rules::{MAX_RULED_PLANS, MAX_RULED_THREADS, RuledPlan, RuledQuestion};
 use label::LabelWrite;
 pub use label::ThreadLabel;
 pub use loaded::LoadedThread;
@@ -29,9 +29,10 @@ use write::StateWrite;
 pub use write::{WriteKind, Written};
 
 use super::{AgentServer, ApiError, CancelAction, CancelState, CancelTarget, PlanError};
-use runtail_core::model::{GivenAnswer, Preview, RunCreate, ThreadStatus};
+use runtail_core::model::{AnswerRule, GivenAnswer, Preview, RunCreate, ThreadStatus};
 use runtail_core::text::short_id;
 use serde_json::Value;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a deletion waits until the thread's runs have stopped.
@@ -66,6 +67,13 @@ pub enum ThreadIntent {
         /// The question's id; none means the only one.
         interrupt: Option<String>,
         answer: GivenAnswer,
+    },
+    /// Answers all of the thread's questions as the rules decide.
+    AnswerByRules {
+        thread: String,
+        rules: Arc<[AnswerRule]>,
+        /// The profile that asks, because a rule may apply to some only.
+        profile: Arc<str>,
     },
     /// Runs again from a checkpoint. A new branch of the history begins there.
     Fork {
@@ -142,6 +150,7 @@ impl ThreadIntent {
             | ThreadIntent::Delete { thread }
             | ThreadIntent::Prune { thread }
             | ThreadIntent::Start { thread, .. }
+            | ThreadIntent::AnswerByRules { thread, .. }
             | ThreadIntent::Label { thread, .. } => thread,
         }
     }

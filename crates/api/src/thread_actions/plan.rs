@@ -30,6 +30,9 @@ impl AgentServer {
             ThreadIntent::Answer { thread, interrupt, answer } => {
                 self.plan_answer(thread, interrupt.as_deref(), answer).await
             }
+            ThreadIntent::AnswerByRules { thread, rules, profile } => {
+                self.plan_by_rules(thread, rules, profile).await.map(|ruled| ruled.plan)
+            }
             ThreadIntent::Delete { thread } => self.plan_delete_thread(thread).await,
             ThreadIntent::Prune { thread } => self.plan_prune(thread).await,
             ThreadIntent::Label { thread, label } => self.plan_label(thread, label).await,

@@ -84,17 +84,6 @@ pub enum Again {
     Nothing,
 }
 
-impl Again {
-    /// Returns the label of the key that does it, if it can be done.
-    pub fn label(self) -> Option<&'static str> {
-        match self {
-            Again::Steps => Some("retry"),
-            Again::Input => Some("run again"),
-            Again::Nothing => None,
-        }
-    }
-}
-
 /// The status of a thread and its cause.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum ThreadStatus {

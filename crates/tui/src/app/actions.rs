@@ -53,7 +53,9 @@ impl App {
             Action::HalfDown => self.step(context, (page / 2).max(1), true),
             Action::Top => self.jump_to_edge(context, true),
             Action::Bottom | Action::Follow => self.jump_to_edge(context, false),
-            Action::Refresh if !matches!(context, Context::Journal | Context::Browse | Context::Records | Context::Bisect) => {
+            Action::Refresh
+                if !matches!(context, Context::Journal | Context::Browse | Context::Records | Context::Bisect) =>
+            {
                 return self.refresh();
             }
             Action::Filter

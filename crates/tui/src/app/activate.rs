@@ -221,6 +221,10 @@ impl App {
                     closed.push("the pending change (nothing was sent)".into());
                     forget_effects.push(Effect::Forget(confirm.number));
                 }
+                Overlay::BulkAnswer(mut page) => {
+                    forget_effects.extend(page.leave_changed_profiles(&is_unchanged));
+                    self.overlays.push(Overlay::BulkAnswer(page));
+                }
                 overlay if overlay.profile().is_none_or(&keeps_target) => self.overlays.push(overlay),
                 // Keep the draft in case the profile is used again.
                 Overlay::Compose(composer) => self.composing.keep(*composer),

@@ -6,6 +6,7 @@ use crate::input::action::Context;
 use crate::input::keymap::Keymap;
 use crate::session::Component;
 use crate::session::subject::Subject;
+use crate::session::thread::Offers;
 use runtail_core::model::ThreadStatus;
 
 /// Key hints: each key with its label.
@@ -36,7 +37,8 @@ pub fn hints(app: &App) -> Hints {
     match (app.context(), app.viewer()) {
         (Context::Stream, Some(viewer)) => {
             let can_act = !app.is_read_only(&viewer.server.profile);
-            stream_hints(viewer, &app.session.keymap, can_act, ascii)
+            let offers = viewer.offers(app.server_kind(&viewer.server));
+            stream_hints(viewer, offers, (&app.session.keymap, ascii), can_act)
         }
         (context, _) => {
             let ids = match context {
@@ -53,7 +55,7 @@ pub fn hints(app: &App) -> Hints {
 }
 
 /// Returns the hints of a stream, which depend on the thread's status, the view, an active search and the scroll position.
-fn stream_hints(viewer: &Viewer, keymap: &Keymap, can_act: bool, ascii: bool) -> Hints {
+fn stream_hints(viewer: &Viewer, offers: Offers, (keymap, ascii): (&Keymap, bool), can_act: bool) -> Hints {
     let view = viewer.view();
     let (in_tree, changes) = (view == View::State, viewer.shows_changes());
     let is_searching = !(viewer.searched().is_empty() || in_tree && changes);
@@ -65,7 +67,7 @@ fn stream_hints(viewer: &Viewer, keymap: &Keymap, can_act: bool, ascii: bool) ->
             ids.push(("stream.again", Some("play")));
         }
     } else {
-        ids.extend(status_hints(viewer, can_act));
+        ids.extend(status_hints(viewer, offers, can_act));
     }
     match view {
         View::State if changes => {
@@ -81,7 +83,10 @@ fn stream_hints(viewer: &Viewer, keymap: &Keymap, can_act: bool, ascii: bool) ->
         View::History => {
             ids.clear();
             if can_act && viewer.history.has_states() {
-                ids.extend([("stream.again", Some("run again from here")), ("stream.edit_state", None)]);
+                if offers.continues {
+                    ids.push(("stream.again", Some("run again from here")));
+                }
+                ids.push(("stream.edit_state", None));
             }
             if viewer.history.has_states() {
                 ids.push(("stream.play", Some("set A")));
@@ -120,20 +125,28 @@ fn stream_hints(viewer: &Viewer, keymap: &Keymap, can_act: bool, ascii: bool) ->
     ids.into_iter().filter_map(hint).collect()
 }
 
-/// Returns the hints for the thread's status.
-fn status_hints(viewer: &Viewer, can_act: bool) -> Vec<(&'static str, Option<&'static str>)> {
+/// Returns the hints for the thread's status, as far as its server offers them.
+fn status_hints(viewer: &Viewer, offers: Offers, can_act: bool) -> Vec<(&'static str, Option<&'static str>)> {
     let explain = ("stream.explain", None);
+    let can_continue = can_act && offers.continues;
     match viewer.thread_status() {
-        ThreadStatus::Failed { .. } if can_act => match viewer.again().label() {
+        ThreadStatus::Failed { .. } if can_act => match viewer.again_label(offers) {
             Some(label) => vec![explain, ("stream.again", Some(label))],
             None => vec![explain, ("stream.new_run", None)],
         },
         ThreadStatus::Waiting { .. } if can_act => vec![("stream.answer", None)],
-        ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. } if can_act => {
+        ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. } if can_continue => {
             vec![explain, ("stream.answer", Some("continue"))]
         }
-        ThreadStatus::Running { .. } | ThreadStatus::Queued { .. } if can_act => vec![("stream.cancel", None)],
-        ThreadStatus::Cancelled { next, .. } | ThreadStatus::Edited { next, .. } if can_act && !next.is_empty() => {
+        ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. } if can_act => {
+            vec![explain, ("stream.new_run", None)]
+        }
+        ThreadStatus::Running { .. } | ThreadStatus::Queued { .. } if can_act && offers.cancels => {
+            vec![("stream.cancel", None)]
+        }
+        ThreadStatus::Cancelled { next, .. } | ThreadStatus::Edited { next, .. }
+            if can_continue && !next.is_empty() =>
+        {
             vec![explain, ("stream.answer", Some("continue"))]
         }
         ThreadStatus::Idle { .. } | ThreadStatus::Cancelled { .. } | ThreadStatus::Edited { .. } if can_act => {

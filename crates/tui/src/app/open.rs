@@ -2,6 +2,7 @@
 
 use super::{App, Overlay, Pane};
 use crate::features::changes::bulk::Bulk;
+use crate::features::changes::bulk_answer::BulkAnswer;
 use crate::features::changes::confirm::{Confirm, Proposal};
 use crate::features::changes::journal::{Entry, JournalView};
 use crate::features::compare::ComparePage;
@@ -25,7 +26,7 @@ use crate::session::compare::SideRef;
 use crate::session::msg::{Described, Effect, LogRef, ServerRef, StreamTarget, ThreadRef};
 use crate::session::run::Origin;
 use crate::session::subject::Subject;
-use crate::session::thread::AnswerFrom;
+use crate::session::thread::{AnswerFrom, ThreadToAnswer};
 use crate::session::{Lookup, Paged, Requests, Route};
 use runtail_api::{BulkAction, LogKind};
 use runtail_core::model::Collection;
@@ -61,6 +62,7 @@ impl App {
                 self.push(page);
                 return effects;
             }
+            Route::AnswerByRules(threads) => return self.open_bulk_answer(threads),
             Route::SignIn(profile, request) => {
                 self.push(SignIn::new(self.session.next_stream.take(), profile, *request));
             }
@@ -347,6 +349,19 @@ impl App {
         let requests = bulk.plan();
         self.push(bulk);
         self.apply(requests)
+    }
+
+    /// Opens the preview of a bulk answer by rules, and plans the answers.
+    fn open_bulk_answer(&mut self, mut threads: Vec<ThreadToAnswer>) -> Vec<Effect> {
+        let now = self.session.now;
+        for of in threads.iter_mut().filter(|of| of.left.is_none()) {
+            if self.thread.is_in_flight(&of.thread, now) {
+                of.left = Some("an action on it was sent and has no result yet".into());
+            }
+        }
+        let (page, effects) = BulkAnswer::new(&self.session, threads);
+        self.push(page);
+        effects
     }
 
     /// Says that nothing is opened while an earlier action on the thread has no result.

@@ -57,6 +57,9 @@ impl App {
             };
             return self.apply(requests);
         }
+        if let Some(page) = self.bulk_answer_of(number) {
+            return page.on_planned(number, planned.map(|(preview, _)| preview));
+        }
         match (self.confirm_of(number), planned) {
             (Some(confirm), Ok((preview, choice))) => {
                 confirm.stage = Stage::Ready(preview);

@@ -193,6 +193,7 @@ impl App {
                 Overlay::Confirm(confirm) if matches!(confirm.stage, Stage::Ready(_)) => {
                     effects.push(Effect::Forget(confirm.number));
                 }
+                Overlay::BulkAnswer(page) => effects.extend(page.forget()),
                 // The first-run screen stays open: without profiles there is nothing else to show.
                 Overlay::FirstRun(screen) => self.overlays.push(Overlay::FirstRun(screen)),
                 overlay => self.keep_draft(overlay),

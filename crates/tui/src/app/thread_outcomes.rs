@@ -2,11 +2,13 @@
 
 use super::{App, Overlay, Pane};
 use crate::features::agent::state::Tab;
+use crate::features::changes::bulk_answer::BulkAnswer;
 use crate::features::changes::confirm::Proposal;
 use crate::features::stream::viewer::{Cancelling, Viewer};
 use crate::features::thread::actions::answer_by_status;
 use crate::session::msg::{Effect, StreamTarget, ThreadRef};
 use crate::session::subject::Subject;
+use crate::session::thread::failure_sentence;
 use runtail_api::{
     Acted, ApiError, CancelAction, CancelState, CancelTarget, Kind, LoadedThread, StartError, StartFailure, Started,
     ThreadIntent, WriteKind, Written,
@@ -62,6 +64,9 @@ impl App {
         self.thread.on_result(number);
         if self.bulk_of(number).is_some() {
             return self.on_bulk_acted(number, &thread, &result);
+        }
+        if let Some(effects) = self.on_bulk_answered(number, &thread, &result) {
+            return effects;
         }
         match result {
             Ok(Acted::Cancelling(targets)) => self.on_cancel_sent(number, thread, targets),
@@ -164,6 +169,38 @@ impl App {
             });
         }
         self.notify(is_error, sentences.join("\n"));
+    }
+
+    pub(super) fn bulk_answer_of(&mut self, number: u64) -> Option<&mut BulkAnswer> {
+        self.overlays.iter_mut().find_map(|overlay| match overlay {
+            Overlay::BulkAnswer(page) if page.has(number) => Some(&mut **page),
+            _ => None,
+        })
+    }
+
+    /// Applies the result of one of several answers, and sends the next one.
+    fn on_bulk_answered(
+        &mut self,
+        number: u64,
+        thread: &ThreadRef,
+        result: &Result<Acted, StartError>,
+    ) -> Option<Vec<Effect>> {
+        let page = self.overlays.iter_mut().find_map(|overlay| match overlay {
+            Overlay::BulkAnswer(page) if page.has(number) => Some(page),
+            _ => None,
+        })?;
+        let requests = page.on_acted(&self.session, number, result);
+        let is_done = page.is_done();
+        for viewer in self.stream.pages_of(thread) {
+            viewer.refreshes += 1;
+            if let Ok(Acted::Started(started)) = result {
+                viewer.own_runs.push(started.run_id.clone());
+            }
+        }
+        if is_done {
+            self.session.restart_polls();
+        }
+        Some(self.apply(requests))
     }
 
     fn on_started(&mut self, number: u64, thread: ThreadRef, started: &Started) -> Vec<Effect> {
@@ -312,18 +349,7 @@ impl App {
             composer.refused(failed);
             return Vec::new();
         }
-        let sentence = match failed.failure {
-            StartFailure::NotOpen | StartFailure::Changed => "The thread changed since the preview. Nothing was sent.",
-            StartFailure::Unchecked => "Couldn't read the thread right before sending. Nothing was sent.",
-            StartFailure::Answered => "Someone answered first, so the server refused this run.",
-            StartFailure::Busy => "Another run is active on this thread, so the server refused this one.",
-            StartFailure::Unreachable => "The server couldn't be reached. Nothing was sent.",
-            StartFailure::Refused => "The server refused. Nothing was done.",
-            StartFailure::AfterEdit => "Only the first of two requests was done.",
-            StartFailure::NotOffered => "This server can't start runs in the background.",
-            StartFailure::Unknown => "It's unknown whether this was done: the server failed, or its reply was lost.",
-        };
-        self.fail_confirm(number, with_sentence(sentence, failed.error))
+        self.fail_confirm(number, with_sentence(failure_sentence(failed.failure), failed.error))
     }
 
     /// Shows why an action failed in its dialog, else as a notice.

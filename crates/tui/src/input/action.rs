@@ -153,6 +153,7 @@ pub enum Action {
     TakeEvents,
     Answer,
     Approve,
+    AnswerByRules,
     CancelRun,
     RollbackRun,
     Again,

@@ -3,6 +3,8 @@
 
 use runtail_core::config::theme::Themes;
 use runtail_core::config::{Config, Mouse, NotifyRule, Stuck, Timestamps, Ui};
+use runtail_core::model::AnswerRule;
+use std::sync::Arc;
 
 /// The user's view preferences.
 #[derive(Debug, Clone, Default)]
@@ -27,6 +29,8 @@ pub struct ViewPrefs {
     pub stuck: Stuck,
     /// Saved searches for threads: name and text.
     pub searches: Vec<(String, String)>,
+    /// The rules that answer questions in bulk.
+    pub answer_rules: Arc<[AnswerRule]>,
     /// The last loaded `[ui]`.
     configured: Option<Ui>,
 }
@@ -44,6 +48,7 @@ impl ViewPrefs {
         self.themes = config.themes.clone();
         (self.notify, self.stuck) = (config.notify.clone(), config.stuck.clone());
         self.searches.clone_from(&config.searches);
+        self.answer_rules = config.answer_rules.as_slice().into();
         if changed(|ui| ui.theme.clone()) || self.themes.get(&self.theme).is_none() {
             self.theme = config.ui.theme.clone();
         }

@@ -7,7 +7,7 @@ use super::msg::{Described, Effect, LogRef, RevisionRef, ServerRef, StreamTarget
 use super::record_list::RecordList;
 use super::run::Origin;
 use super::subject::Subject;
-use super::thread::AnswerFrom;
+use super::thread::{AnswerFrom, ThreadToAnswer};
 use crate::input::action::{Action, Context};
 use runtail_api::{ApiError, BulkAction, LogKind, ResourceIntent, SentRequest, ThreadIntent};
 use runtail_core::config::{Mouse, Profile, Timestamps};
@@ -191,6 +191,8 @@ pub enum Route {
     Stream(StreamTarget),
     /// A composed run with its stream, on this server.
     Run(ServerRef, Box<StreamTarget>),
+    /// The preview of a bulk answer to waiting threads, by the rules of the configuration.
+    AnswerByRules(Vec<ThreadToAnswer>),
     /// The card for answering a thread; `true` preselects approval where it is offered.
     Answer(AnswerFrom, bool),
     /// The profiles page.

@@ -3,7 +3,7 @@
 use super::msg::{ServerRef, StreamTarget, ThreadRef};
 use crate::widgets::line::Line;
 use jiff::Timestamp;
-use runtail_api::{LoadedThread, ServerKind};
+use runtail_api::{LoadedThread, ServerKind, StartFailure};
 use runtail_core::model::{Again, KnownRevisions, Question, StuckSign, ThreadStatus};
 use runtail_stream::projection::Status;
 use runtail_stream::{RunStreamOptions, SnapshotPart};
@@ -66,6 +66,17 @@ impl Offers {
             has_records: has_state || has(SnapshotPart::Thread),
         }
     }
+
+    /// Returns the label of the key that runs a failed thread again, if the server can do that. `is_rejected`: whether it failed of
+    /// an answer that the server keeps.
+    pub fn again_label(self, again: Again, is_rejected: bool) -> Option<&'static str> {
+        match again {
+            Again::Steps if self.continues => Some("retry"),
+            // A server that can't retry steps runs the input again.
+            Again::Steps | Again::Input if self.starts && !is_rejected => Some("run again"),
+            Again::Steps | Again::Input | Again::Nothing => None,
+        }
+    }
 }
 
 /// An open stream and its modes.
@@ -94,4 +105,49 @@ pub enum AnswerFrom {
     Stream(ThreadRef, Vec<Question>, Option<String>),
     /// The thread doesn't wait for an answer: its status, and whether the server keeps an answer that the graph rejected.
     Nothing(ThreadRef, Box<ThreadStatus>, bool),
+}
+
+/// A waiting thread for a bulk answer by rules.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ThreadToAnswer {
+    pub thread: ThreadRef,
+    /// Its place and name.
+    pub name: String,
+    /// Why it is left unanswered, if that is known already.
+    pub left: Option<String>,
+}
+
+/// Says what a failure to start a run means.
+pub fn failure_sentence(failure: StartFailure) -> &'static str {
+    match failure {
+        StartFailure::NotOpen | StartFailure::Changed => "The thread changed since the preview. Nothing was sent.",
+        StartFailure::Unchecked => "Couldn't read the thread right before sending. Nothing was sent.",
+        StartFailure::Answered => "Someone answered first, so the server refused this run.",
+        StartFailure::Busy => "Another run is active on this thread, so the server refused this one.",
+        StartFailure::Unreachable => "The server couldn't be reached. Nothing was sent.",
+        StartFailure::Refused => "The server refused. Nothing was done.",
+        StartFailure::AfterEdit => "Only the first of two requests was done.",
+        StartFailure::NotOffered => "This server can't start runs in the background.",
+        StartFailure::Unknown => "It's unknown whether this was done: the server failed, or its reply was lost.",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_that_need_an_input_offer_no_retry_of_steps() {
+        let label = |kind, again, is_rejected| Offers::new(kind, &Status::default()).again_label(again, is_rejected);
+        for kind in [None, Some(ServerKind::Python), Some(ServerKind::JavaScript)] {
+            assert_eq!(label(kind, Again::Steps, false), Some("retry"));
+            assert_eq!(label(kind, Again::Steps, true), Some("retry"), "it asks again");
+            assert_eq!(label(kind, Again::Input, false), Some("run again"));
+            assert_eq!(label(kind, Again::Nothing, false), None);
+        }
+        let aegra = Some(ServerKind::Aegra);
+        assert_eq!(label(aegra, Again::Steps, false), Some("run again"), "with the last input");
+        assert_eq!(label(aegra, Again::Steps, true), None, "the answer is kept, and it can't ask again");
+        assert_eq!(label(aegra, Again::Input, false), Some("run again"));
+    }
 }

@@ -2,6 +2,7 @@
 //! action that it asks about.
 
 use super::{Decision, Reply};
+use crate::model::inbox::{InboxCause, InboxThread};
 use crate::model::thread_facts::Question;
 
 /// A rule: which actions it matches, and the decision about them.
@@ -150,6 +151,19 @@ impl Question {
                 Err(super::Problem { question: 0, spot, rule }.to_string())
             }
         }
+    }
+}
+
+impl InboxThread {
+    /// Returns whether it waits for an answer.
+    pub fn asks(&self) -> bool {
+        self.cause == Some(InboxCause::Question)
+    }
+
+    /// Returns why the rules leave its listed questions unanswered; `None` if they decide about every action.
+    pub fn undecided_by(&self, rules: &[AnswerRule], profile: &str) -> Option<String> {
+        let place = RulePlace { profile, graph: self.graph.as_deref() };
+        self.questions.iter().find_map(|question| question.decided_by(rules, place).err())
     }
 }
 

@@ -206,3 +206,16 @@ fn errors_are_one_short_line() {
     assert_eq!(first_line("\n  ValueError: no \n  at x"), "ValueError: no");
     assert_eq!(first_line(&"é".repeat(1000)).chars().count(), MAX_ERROR + 1);
 }
+
+#[test]
+fn a_failure_without_an_error_names_the_step_limit() {
+    let row = |detail: &str, is_inferred: bool| {
+        let thread = InboxThread { cause: Some(InboxCause::Error), detail: detail.into(), ..InboxThread::default() };
+        thread.with_step_limit(Some(StepLimit { steps: 25, is_inferred })).detail
+    };
+    assert_eq!(row("", true), "None of its steps failed. It most likely reached its limit of 25 steps");
+    assert_eq!(row("ValueError: boom", true), "ValueError: boom");
+    assert_eq!(row("", false), "");
+    let waiting = InboxThread { cause: Some(InboxCause::Question), ..InboxThread::default() };
+    assert_eq!(waiting.with_step_limit(Some(StepLimit { steps: 25, is_inferred: true })).detail, "");
+}

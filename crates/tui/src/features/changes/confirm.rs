@@ -1,17 +1,17 @@
 //! The confirmation dialog: a change is planned, previewed, and sent only on request. Its target is fixed when the dialog
 //! opens, so updates of the lists can't redirect it.
 
+use super::send_key::SendKey;
 use super::view;
 use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
 use crate::session::msg::{Effect, ServerRef, ThreadRef};
-use crate::session::{Component, Cx, HELD_KEY, Request, Requests};
+use crate::session::{Component, Cx, Request, Requests};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::scroll::{Flat, Place};
 use crate::widgets::text_input::TextInput;
-use jiff::Timestamp;
 use runtail_api::{ApiError, CancelAction, Choice, ForkChange, PlanError, ResourceIntent, ThreadIntent, Writer};
 use runtail_core::model::{Intent, Preview};
 use runtail_core::text;
@@ -35,10 +35,8 @@ pub struct Confirm {
     pub typed: TextInput,
     /// The option that can still be toggled.
     pub choice: Option<Choice>,
-    /// When the send key was pressed before the preview was visible; it may still be held down.
-    pub held: Option<Timestamp>,
-    /// Whether the preview was on the screen.
-    pub is_seen: bool,
+    /// Whether the send key may send.
+    pub(super) send_key: SendKey,
     /// Scroll position in the preview.
     pub place: Place,
 }
@@ -88,7 +86,7 @@ impl Confirm {
             Proposal::Thread(_, ThreadIntent::Cancel { action: CancelAction::Rollback, .. }) => "Cancel and roll back",
             Proposal::Thread(_, ThreadIntent::Continue { .. }) => "Continue",
             Proposal::Thread(_, ThreadIntent::Again { .. }) => "Run again",
-            Proposal::Thread(_, ThreadIntent::Answer { .. }) => "Answer",
+            Proposal::Thread(_, ThreadIntent::Answer { .. } | ThreadIntent::AnswerByRules { .. }) => "Answer",
             Proposal::Thread(_, ThreadIntent::Delete { .. }) => "Delete",
             Proposal::Thread(_, ThreadIntent::Fork { .. }) => "Run",
             Proposal::Thread(_, ThreadIntent::EditState { .. }) => "Edit",
@@ -283,8 +281,20 @@ pub fn confirm_area(area: Area) -> Area {
     Area { h: area.h.saturating_sub(2), ..area }
 }
 
-fn wrapped(tone: Tone, text: &str, width: usize) -> Vec<Line> {
+pub(super) fn wrapped(tone: Tone, text: &str, width: usize) -> Vec<Line> {
     wrap(text, width).iter().map(|line| Line::of(tone, line)).collect()
+}
+
+/// Returns the notes of a preview.
+pub(super) fn note_lines(preview: &Preview, width: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for note in &preview.notes {
+        let (mark, tone) = if note.warns { ("! ", Tone::Moving) } else { ("· ", Tone::Dim) };
+        for (i, part) in wrap(&note.text, width.saturating_sub(2)).iter().enumerate() {
+            lines.push(Line::of(tone, if i == 0 { mark } else { "  " }).with(Tone::Plain, part));
+        }
+    }
+    lines
 }
 
 /// Returns the lines of a preview: its effects and notes, the changes, and the exact request.
@@ -294,12 +304,7 @@ pub fn preview_lines(preview: &Preview, width: usize) -> Vec<Line> {
     if !revision.is_empty() {
         lines.extend(wrapped(Tone::Strong, &revision, width));
     }
-    for note in &preview.notes {
-        let (mark, tone) = if note.warns { ("! ", Tone::Moving) } else { ("· ", Tone::Dim) };
-        for (i, part) in wrap(&note.text, width.saturating_sub(2)).iter().enumerate() {
-            lines.push(Line::of(tone, if i == 0 { mark } else { "  " }).with(Tone::Plain, part));
-        }
-    }
+    lines.extend(note_lines(preview, width));
     let heading = |lines: &mut Vec<Line>, text: &str| {
         if !lines.is_empty() {
             lines.push(Line::new());
@@ -337,8 +342,7 @@ impl Confirm {
             stage: Stage::Planning,
             typed: TextInput::line(""),
             choice: None,
-            held: None,
-            is_seen: false,
+            send_key: SendKey::default(),
             place: Place::at_start(),
         }
     }
@@ -418,12 +422,12 @@ impl Confirm {
 
     /// Sends the change. No other function sends one.
     fn send(&mut self, cx: &Cx<'_>) -> Requests {
-        let now = cx.session.now;
-        let is_held = self.held.is_some_and(|last| now.duration_since(last) < HELD_KEY);
-        // A key can be faster than the next frame, and a small terminal shows nothing.
-        let is_unseen = matches!(self.stage, Stage::Ready(_)) && !(self.is_seen && cx.session.is_drawable());
-        if is_held || is_unseen || matches!(self.stage, Stage::Planning) {
-            self.held = Some(now);
+        let is_ready = match self.stage {
+            Stage::Planning => None,
+            Stage::Ready(_) => Some(true),
+            _ => Some(false),
+        };
+        if !self.send_key.counts(cx, is_ready) {
             return Requests::none();
         }
         if self.typed_limit().is_some() {
@@ -563,7 +567,7 @@ impl Component for Confirm {
     }
 
     fn on_drawn(&mut self) -> bool {
-        self.is_seen |= matches!(self.stage, Stage::Ready(_));
+        self.send_key.on_drawn(matches!(self.stage, Stage::Ready(_)));
         true
     }
 

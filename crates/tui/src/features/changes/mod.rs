@@ -1,10 +1,13 @@
-//! Changes: the document editor, the confirmation dialog, and the journal of sent requests.
+//! Changes: the document editor, the confirmation dialog, the bulk answer by rules, and the journal of sent requests.
 
 pub mod bulk;
+pub mod bulk_answer;
+mod bulk_view;
 pub mod confirm;
 pub mod editor;
 pub mod journal;
 mod resource_documents;
+mod send_key;
 mod view;
 
 use crate::session::subject::Subject;

@@ -69,10 +69,8 @@ pub(super) fn confirm(confirm: &Confirm, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -
     about(cx, canvas, area, used, name, &confirm.profile);
     let room = confirm_area(area);
     let lines = confirm.lines(room.w.saturating_sub(2) as usize);
-    draw_lines(canvas, room, &confirm.place, &lines);
-    more_below(canvas, area, room, lines.len(), &confirm.place);
     // The prompt follows the preview.
-    let y = area.y + (lines.len() as u16).min(room.h) + 1;
+    let y = draw_preview(canvas, area, &confirm.place, &lines);
     let key = |id: &str| cx.session.keymap.keys_of(id).first().map(|k| k.to_string()).unwrap_or_default();
     let (send, back) = (key("confirm.send"), key("confirm.back"));
     let line = match (&confirm.stage, confirm.wants_name()) {
@@ -99,24 +97,12 @@ pub(super) fn bulk(bulk: &Bulk, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<
     let room = confirm_area(area);
     let key = |id: &str| cx.session.key(id);
     let lines = bulk.lines(room.w.saturating_sub(2) as usize, &key("confirm.option"));
-    draw_lines(canvas, room, bulk.place(), &lines);
-    more_below(canvas, area, room, lines.len(), bulk.place());
-    let y = area.y + (lines.len() as u16).min(room.h) + 1;
+    let y = draw_preview(canvas, area, bulk.place(), &lines);
     let Some(wanted) = bulk.wants() else {
         canvas.line(area.x, y, area.w, &bulk.prompt(&key("confirm.send"), &key("confirm.back")));
         return None;
     };
     Some(typed_prompt(cx, canvas, (area, y), (&wanted, bulk.typed()), bulk.is_confirmed()))
-}
-
-/// Says how many lines continue below: who confirms must know.
-fn more_below(canvas: &mut Canvas<'_>, area: Area, room: Area, lines: usize, place: &Place) {
-    let shown_to = place.top.key as usize + room.h as usize;
-    if lines > shown_to {
-        let more = lines - shown_to;
-        let more = format!("… {more} more line{} below", if more == 1 { "" } else { "s" });
-        canvas.line(area.x, room.y + room.h, area.w, &Line::of(Tone::Accent, &more));
-    }
 }
 
 /// Draws the prompt for a text that confirms. Returns the position of the text cursor.
@@ -139,6 +125,20 @@ fn typed_prompt(
     }
     canvas.line(area.x, y, area.w, &line);
     (x.min(area.x + area.w - 1), y)
+}
+
+/// Draws the lines of a preview. Returns the row of the prompt below it.
+pub(super) fn draw_preview(canvas: &mut Canvas<'_>, area: Area, place: &Place, lines: &[Line]) -> u16 {
+    let room = confirm_area(area);
+    draw_lines(canvas, room, place, lines);
+    // The user must know that the preview continues below before sending it.
+    let shown_to = place.top.key as usize + room.h as usize;
+    if lines.len() > shown_to {
+        let more = lines.len() - shown_to;
+        let more = format!("… {more} more line{} below", if more == 1 { "" } else { "s" });
+        canvas.line(area.x, room.y + room.h, area.w, &Line::of(Tone::Accent, &more));
+    }
+    area.y + (lines.len() as u16).min(room.h) + 1
 }
 
 /// Draws the journal.

@@ -5,6 +5,7 @@ mod detail;
 mod details;
 mod news;
 mod page;
+mod rules;
 mod state;
 mod subscription;
 mod table;

@@ -1,6 +1,7 @@
 //! The page of the inbox: its selection, filter and keys.
 
 use super::details::Details;
+use super::rules::{self, Ruled};
 use super::state::{Listing, Row, Target};
 use super::view;
 use crate::input::action::{Action, Context};
@@ -28,6 +29,7 @@ pub struct InboxPage {
     pub(super) details: Details,
     /// Whether the user moved the cursor. Until then the first row is selected, whichever server answers first.
     is_touched: bool,
+    ruled: Ruled,
 }
 
 impl InboxPage {
@@ -118,6 +120,18 @@ impl InboxPage {
         }
     }
 
+    /// Opens the preview of a bulk answer to the shown rows.
+    fn answer_by_rules(&self, cx: &Cx<'_>) -> Requests {
+        if cx.session.prefs.answer_rules.is_empty() {
+            return Requests::info("The configuration has no [[answer]] rules. config.example.toml has examples.");
+        }
+        let threads = rules::threads_to_answer(&self.shown(), cx.session);
+        match threads.is_empty() {
+            true => Requests::info("No thread that is shown here waits for an answer."),
+            false => Route::AnswerByRules(threads).into(),
+        }
+    }
+
     fn open(row: &Row, action: Action) -> Requests {
         match (&row.target, action) {
             (Target::Thread(thread), Action::Open | Action::Right) => Route::Thread(thread.clone()).into(),
@@ -167,7 +181,10 @@ impl Component for InboxPage {
         Context::Inbox
     }
 
-    fn action(&mut self, _cx: &Cx<'_>, action: Action) -> Requests {
+    fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
+        if action == Action::AnswerByRules {
+            return self.answer_by_rules(cx);
+        }
         self.selected().map(|row| InboxPage::open(row, action)).unwrap_or_default()
     }
 
@@ -203,6 +220,26 @@ impl Component for InboxPage {
             InboxItem::Revision(_) => false,
         });
         match (self.selected().is_some(), has_questions) {
+            (_, true) if self.ruled.has_answers() => Some(&[
+                "inbox.answer",
+                "inbox.answer_rules",
+                "inbox.open",
+                "inbox.explain",
+                "inbox.filter",
+                "app.back",
+                "app.command",
+                "app.help",
+            ]),
+            (true, false) if self.ruled.has_answers() => Some(&[
+                "inbox.open",
+                "inbox.answer_rules",
+                "inbox.explain",
+                "inbox.details",
+                "inbox.filter",
+                "app.back",
+                "app.command",
+                "app.help",
+            ]),
             (_, true) => Some(&[
                 "inbox.answer",
                 "inbox.open",
@@ -234,6 +271,7 @@ impl Component for InboxPage {
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
+        self.ruled.update(&self.listing, cx.session);
         let ids = self.ids();
         if !self.is_touched {
             self.picker.selected = None;

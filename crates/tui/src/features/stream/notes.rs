@@ -56,7 +56,9 @@ fn banner(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
     let tone = head::banner_tone(viewer.shown_status())?;
     let text = head::banner_text(viewer.shown_status());
     let can_act = !viewer.is_recording() && !cx.session.is_read_only(&viewer.server.profile);
-    let mut keys = head::banner_keys(viewer.shown_status(), viewer.again(), can_act);
+    let kind = cx.lookup.server_info(&viewer.server).and_then(|info| Some(info.value.as_ref()?.kind));
+    let offers = viewer.offers(kind);
+    let mut keys = head::banner_keys(viewer.shown_status(), offers, viewer.again_label(offers), can_act);
     // A recording has no server to load details from.
     keys.retain(|(id, _)| !viewer.is_recording() || *id != "stream.details");
     let hints = keys.iter().filter_map(|(id, label)| {

@@ -5,10 +5,11 @@
 use super::{ConnectionState, Viewer};
 use crate::features::stream::views::runs;
 use crate::session::msg::{StreamTarget, ThreadRef};
+use crate::session::thread::Offers;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::status::{since, tones};
 use jiff::{SignedDuration, Timestamp};
-use runtail_api::{Kind, LoadedThread};
+use runtail_api::{Kind, LoadedThread, ServerKind};
 use runtail_core::model::{Again, Question, ThreadStatus, summary_of};
 use runtail_core::text;
 use runtail_stream::projection::{Attempt, RunEntry};
@@ -148,8 +149,13 @@ pub fn banner_text(status: &ThreadStatus) -> String {
 }
 
 /// Returns the banner's key ids with their labels, most useful first. Leaves out keys that write if writing is not
-/// possible.
-pub fn banner_keys(status: &ThreadStatus, again: Again, can_act: bool) -> Vec<(&'static str, &'static str)> {
+/// possible, and what the server doesn't offer. `again` is the label of the key that runs the thread again.
+pub fn banner_keys(
+    status: &ThreadStatus,
+    offers: Offers,
+    again: Option<&'static str>,
+    can_act: bool,
+) -> Vec<(&'static str, &'static str)> {
     let mut keys = Vec::new();
     match status {
         ThreadStatus::Waiting { questions, .. } => {
@@ -163,11 +169,11 @@ pub fn banner_keys(status: &ThreadStatus, again: Again, can_act: bool) -> Vec<(&
         }
         ThreadStatus::Failed { .. } => {
             keys.push(("stream.explain", "explain"));
-            keys.extend(again.label().filter(|_| can_act).map(|label| ("stream.again", label)));
+            keys.extend(again.filter(|_| can_act).map(|label| ("stream.again", label)));
             keys.push(("app.copy", "copy error"));
         }
         _ => {
-            if can_act {
+            if can_act && offers.continues {
                 keys.push(("stream.answer", "continue"));
             }
             keys.push(("stream.explain", "explain"));
@@ -294,6 +300,17 @@ impl Viewer {
             return Again::Steps;
         }
         status.thread_records().again()
+    }
+
+    /// Returns what the thread's server offers, by its kind and the thread's records.
+    pub fn offers(&self, kind: Option<ServerKind>) -> Offers {
+        Offers::new(kind, &self.present().status)
+    }
+
+    /// Returns the label of the key that runs a failed thread again, if its server can do that.
+    pub fn again_label(&self, offers: Offers) -> Option<&'static str> {
+        let is_rejected = self.present().status.thread_records().keeps_rejected_answer();
+        offers.again_label(self.again(), is_rejected)
     }
 
     /// Returns whether the server has neither a record nor a state of the thread, so that the stream is the only
