@@ -191,11 +191,11 @@ mod tests {
     fn the_words_for_a_screen_name_the_revision() {
         let known = KnownRevisions { newest: Some(NEWEST.into()), serving: Some(OLDER.into()) };
         let words = |name: &str| known.words(&json!({"metadata": {"host_revision_id": name}}), &Value::Null);
-        assert_eq!(words(NEWEST).as_deref(), Some("new revision 44444444"));
-        assert_eq!(words(OLDER).as_deref(), Some("old revision 33333333"));
+        assert_eq!(words(NEWEST).as_deref(), Some("new revision 44444444…4444"));
+        assert_eq!(words(OLDER).as_deref(), Some("old revision 33333333…3333"));
         assert_eq!(
             words("22222222-2222-4222-8222-222222222222").as_deref(),
-            Some("revision 22222222, the newest is 44444444")
+            Some("revision 22222222…2222, the newest is 44444444…4444")
         );
         assert_eq!(known.words(&json!({"metadata": {}}), &json!({"owner": "ana"})), None);
     }

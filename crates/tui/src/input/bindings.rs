@@ -226,7 +226,7 @@ pub const BINDINGS: &[Binding] = {
             &["="],
             A::Compare,
             "compare",
-            "Compare two marked threads or runs, or the marked one with this one",
+            "Compare two marked threads or runs, or the marked and this one",
         ),
         write("server.delete", Server, &["D"], A::Delete, "delete", "Delete the thread, or all marked threads"),
         write("server.retry", Server, &["R"], A::Again, "retry", "Retry the failed thread, or all marked threads"),

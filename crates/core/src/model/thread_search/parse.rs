@@ -38,7 +38,8 @@ pub(super) fn parse(text: &str) -> Result<ThreadSearch, SearchError> {
     }
     let mut search = ThreadSearch { text: text.trim().to_string(), ..ThreadSearch::default() };
     let (mut metadata, mut values) = (Map::new(), Map::new());
-    for token in tokens(text).map_err(|(at, message)| error(at, message))? {
+    // Whitespace at the end belongs to no term, not even to one with an open bracket.
+    for token in tokens(text.trim_end()).map_err(|(at, message)| error(at, message))? {
         if search.terms.len() >= MAX_TERMS {
             return Err(error(token.at, format!("a search has at most {MAX_TERMS} terms")));
         }
