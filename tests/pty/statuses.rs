@@ -277,7 +277,7 @@ const CASES: &[Case] = &[
 /// Opens the dashboard on a server and waits for its list of threads, or the message that it has none.
 fn open(server: &Server) -> Term {
     let term = Term::spawn(&["--url", &server.url], 140, 40);
-    term.wait_for(if server.kind == Contract { "can't list its threads" } else { "GRAPH, METADATA" });
+    term.wait_for(if server.kind == Contract { "can't list its threads" } else { "GRAPH, NAME OR MESSAGE" });
     term
 }
 
