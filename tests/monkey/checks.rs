@@ -82,7 +82,8 @@ impl ActionChecks {
             }
             Effect::Authenticate(..) => {
                 assert!(matches!(msg, Msg::Key(_)), "{effect:?} was caused by {msg:?}, not by a key");
-                self.confirmed.push(("POST".into(), "/v2/auth/authenticate".into()));
+                let paths = ["/v2/auth/authenticate", "/api-host/v2/auth/authenticate"];
+                self.confirmed.extend(paths.map(|path| ("POST".into(), path.into())));
             }
             Effect::UseProfiles(_, profiles) => self.use_profiles(profiles),
             _ => {}
@@ -130,6 +131,12 @@ impl ActionChecks {
                     || request.path.ends_with("/runs/stream")
                     || request.path.ends_with("/runs"));
             self.started += usize::from(is_start);
+            // The thread that was created for a run is deleted again if the server refuses the run.
+            if is_start && request.path == "/threads" {
+                let created = request.json();
+                let id = created["thread_id"].as_str().expect("the dashboard chooses the id of a new thread");
+                self.confirmed.push(("DELETE".into(), format!("/threads/{id}")));
+            }
             let is_confirmed = self.confirmed.iter().any(|(method, path)| match method.as_str() {
                 "*" => request.path.starts_with(path),
                 method => request.method == method && request.path == *path,
@@ -160,6 +167,18 @@ impl ActionChecks {
             assert!(text.contains(" sends "), "a preview without a confirmation key: {text}");
             self.drawn.extend(page.threads.iter().map(|of| of.number));
         }
+        if let Some(Overlay::Bulk(page)) = app.overlays.last()
+            && page.is_ready()
+            && !app.frozen
+            && w >= SMALLEST.0
+            && h >= SMALLEST.1
+        {
+            assert!(
+                text.contains("sends it") || text.contains("to confirm"),
+                "a preview without a confirmation key: {text}"
+            );
+            self.drawn.extend(page.numbers());
+        }
         if let Some(Overlay::Confirm(confirm)) = app.overlays.last()
             && matches!(confirm.stage, Stage::Ready(_))
             && !app.frozen
@@ -185,7 +204,7 @@ fn is_bulk(app: &App, number: u64) -> bool {
 
 /// Whether a request changes something, decided independently of the client's own rule.
 fn is_write(request: &Request) -> bool {
-    let reads = ["/search", "/count", "/history", "/state/checkpoint", "_logs"];
+    let reads = ["/search", "/count", "/history", "/state/checkpoint", "/store/namespaces", "/versions", "_logs"];
     match request.method.as_str() {
         "GET" | "HEAD" | "OPTIONS" => false,
         "POST" => !reads.iter().any(|read| request.path.ends_with(read)),

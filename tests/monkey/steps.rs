@@ -132,11 +132,18 @@ fn command(random: &mut Rng) -> Vec<Key> {
 
 /// The keys that confirm a dialog: the name that it requires, then the key that sends.
 fn consent(app: &App) -> Option<Vec<Key>> {
-    let Some(Overlay::Confirm(confirm)) = app.overlays.last() else { return None };
-    // Until then the key counts as held down.
-    confirm.preview()?;
+    // Before it is ready, the key counts as held down.
+    let wanted = match app.overlays.last()? {
+        Overlay::Confirm(confirm) => {
+            confirm.preview()?;
+            confirm.wants_name().unwrap_or_default().to_string()
+        }
+        Overlay::Bulk(page) if page.is_ready() => page.wants().unwrap_or_default(),
+        Overlay::BulkAnswer(page) if page.is_ready() => String::new(),
+        _ => return None,
+    };
     let mut keys = vec![ctrl('u')];
-    keys.extend(typed(confirm.wants_name().unwrap_or_default()));
+    keys.extend(typed(&wanted));
     keys.push(ctrl('s'));
     Some(keys)
 }

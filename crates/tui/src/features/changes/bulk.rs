@@ -1,17 +1,17 @@
 //! An action on several marked threads: each is planned by itself, all are previewed together, and after one confirmation each is
 //! checked again and gets its request once. Esc stops before the next request.
 
+use super::send_key::SendKey;
 use super::view;
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
 use crate::session::msg::{Effect, ServerRef, ThreadRef};
-use crate::session::{Component, Cx, HELD_KEY, Request, Requests};
+use crate::session::{Component, Cx, Request, Requests};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::scroll::{Flat, Place};
 use crate::widgets::text_input::TextInput;
-use jiff::Timestamp;
 use runtail_api::{Acted, BULK_CONCURRENCY, BulkAction, BulkOutcome, PlanError, StartError};
 use runtail_core::model::Preview;
 use runtail_core::text::{self, short_id};
@@ -27,10 +27,7 @@ pub struct Bulk {
     /// Whether no further request is sent.
     is_stopped: bool,
     typed: TextInput,
-    /// When the send key was pressed before the preview was visible; it may still be held down.
-    held: Option<Timestamp>,
-    /// Whether the preview was on the screen.
-    is_seen: bool,
+    send_key: SendKey,
     place: Place,
 }
 
@@ -74,8 +71,7 @@ impl Bulk {
             is_sent: false,
             is_stopped: false,
             typed: TextInput::line(""),
-            held: None,
-            is_seen: false,
+            send_key: SendKey::default(),
             place: Place::at_start(),
         }
     }
@@ -87,6 +83,11 @@ impl Bulk {
 
     fn count(&self, is: impl Fn(&State) -> bool) -> usize {
         self.targets.iter().filter(|target| is(&target.state)).count()
+    }
+
+    /// Returns the numbers of the plans.
+    pub fn numbers(&self) -> impl Iterator<Item = u64> {
+        self.targets.iter().map(|target| target.number)
     }
 
     /// Plans the next threads. Sends no write request.
@@ -120,8 +121,8 @@ impl Bulk {
         self.count(|state| matches!(state, State::Waiting | State::Planning)) == 0
     }
 
-    /// Returns whether it can be sent.
-    fn is_ready(&self) -> bool {
+    /// Returns whether the preview is complete and can be sent.
+    pub fn is_ready(&self) -> bool {
         !self.is_sent && self.is_planned() && self.ready() > 0
     }
 
@@ -130,7 +131,7 @@ impl Bulk {
     }
 
     /// Returns the text to type for confirmation, if one is required: the action and the number of threads.
-    pub(super) fn wants(&self) -> Option<String> {
+    pub fn wants(&self) -> Option<String> {
         let is_asked = self.is_ready() && self.action.is_destructive();
         is_asked.then(|| format!("{} {}", self.action.word(), self.ready()))
     }
@@ -205,11 +206,8 @@ impl Bulk {
 
     /// Confirms the action.
     fn send(&mut self, cx: &Cx<'_>) -> Requests {
-        let now = cx.session.now;
-        let is_held = self.held.is_some_and(|last| now.duration_since(last) < HELD_KEY);
-        let is_unseen = !(self.is_seen && cx.session.is_drawable());
-        if self.is_sent || !self.is_planned() || is_held || is_unseen {
-            self.held = Some(now);
+        let is_ready = self.is_planned().then(|| self.is_ready());
+        if !self.send_key.counts(cx, is_ready) || self.is_sent {
             return Requests::none();
         }
         if !self.is_ready() {
@@ -433,7 +431,7 @@ impl Component for Bulk {
     }
 
     fn on_drawn(&mut self) -> bool {
-        self.is_seen |= self.is_planned();
+        self.send_key.on_drawn(self.is_ready());
         true
     }
 
