@@ -253,7 +253,7 @@ async fn join_shows_repeated_blocks_once() {
     println!("duplicates skipped: {duplicates}");
 }
 
-/// Starts a run of the graph `slow` on a new thread and returns both ids once it is running. It runs for four seconds, so that it
+/// Starts a run of the graph `slow` on a new thread and returns both ids once its first events were sent. It runs for four seconds, so that it
 /// is still running when it is joined, also on a busy machine.
 async fn slow_run(url: &str, resumable: bool) -> (String, String) {
     let address = url.trim_start_matches("http://").to_string();
@@ -267,14 +267,13 @@ async fn slow_run(url: &str, resumable: bool) -> (String, String) {
         let (status, run) = server::request_at(&address, "POST", &format!("/threads/{thread}/runs"), Some(&body));
         assert_eq!(status, 200, "{run}");
         let run = server::text(&run, "run_id");
-        let path = format!("/threads/{thread}/runs/{run}");
+        // Its first events precede the checkpoint before its node.
+        let path = format!("/threads/{thread}/history?limit=1");
         let until = std::time::Instant::now() + Duration::from_secs(30);
-        while server::request_at(&address, "GET", &path, None).1["status"] != "running" {
-            assert!(std::time::Instant::now() < until, "{path} does not start");
+        while server::request_at(&address, "GET", &path, None).1[0]["next"] != json!(["wait"]) {
+            assert!(std::time::Instant::now() < until, "{path}: the run does not start");
             std::thread::sleep(Duration::from_millis(20));
         }
-        // Its first events have been sent.
-        std::thread::sleep(Duration::from_millis(700));
         (thread, run)
     })
     .await

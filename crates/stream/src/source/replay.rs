@@ -11,9 +11,9 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_millis(250);
 /// The same for the pause before a connection's first event. Longer, because a server takes a while to read its store.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
-/// Resolution of the server's clock header, in milliseconds. Within this second, only a pause shows which events are
-/// live.
-const CLOCK_RESOLUTION: u64 = 1_000;
+/// How far the server's clock header can be behind, in milliseconds: it has whole seconds, and uvicorn renews it once a
+/// second. Within this time, only a pause shows which events are live.
+const CLOCK_DELAY: u64 = 2_000;
 
 /// Tracks which events of the current connection are replayed.
 #[derive(Debug, Default)]
@@ -87,10 +87,10 @@ impl Replay {
         }
         let Some(at) = server_time(id) else { return self.state != State::Live };
         let at = u64::try_from(at.as_millisecond()).unwrap_or_default();
-        if at >= clock.saturating_add(CLOCK_RESOLUTION) {
+        if at >= clock.saturating_add(CLOCK_DELAY) {
             self.state = State::Live;
         }
-        let replayed = at < clock || self.state != State::Live && at < clock.saturating_add(CLOCK_RESOLUTION);
+        let replayed = at < clock || self.state != State::Live && at < clock.saturating_add(CLOCK_DELAY);
         self.last = Some((id.clone(), replayed));
         replayed
     }
@@ -121,7 +121,8 @@ mod tests {
     const BEFORE: Option<&str> = Some("1795224377667-0");
     const CLOCK: Option<u64> = Some(1_795_224_377_668);
     const SAME_SECOND: Option<&str> = Some("1795224377669-0");
-    const SINCE: Option<&str> = Some("1795224378668-0");
+    const LATE_HEADER: Option<&str> = Some("1795224379500-0");
+    const SINCE: Option<&str> = Some("1795224379668-0");
 
     #[test]
     fn timestamp_ids_are_compared_with_the_server_clock() {
@@ -130,6 +131,7 @@ mod tests {
         assert!(!is_replayed(&mut run, SINCE) && !is_replayed(&mut run, None), "all later events are live");
         let mut run = replay(Some("-1"), Replayed::Unknown, CLOCK);
         assert!(is_replayed(&mut run, SAME_SECOND), "the event may have been stored just before");
+        assert!(is_replayed(&mut run, LATE_HEADER), "the header may be a second old");
         run.paused(PAUSE);
         assert!(!is_replayed(&mut run, Some("1795224377670-0")) && is_replayed(&mut run, BEFORE));
         // On a thread's stream, stored events may arrive late, between live ones.
