@@ -122,7 +122,8 @@ fn command(random: &mut Rng) -> Vec<Key> {
         ArgumentKind::Nothing => String::new(),
         ArgumentKind::Word(words) => words[random.usize(0..words.len())].to_string(),
         ArgumentKind::Stream => random.u8(0..9).to_string(),
-        _ => word(random),
+        // Longer text is pasted: thousands of keys would take most of the time.
+        _ => word(random).chars().take(300).collect(),
     };
     let mut keys = vec![Key::char(':')];
     keys.extend(typed(&format!("{} {}", command.name, argument.replace('\n', " "))));
