@@ -154,7 +154,7 @@ impl Clients {
                 };
                 EffectResult::RecordsListed(*number, query.clone(), rows)
             }
-            Effect::LoadThread(number, thread) => {
+            Effect::LoadThread(number, thread) | Effect::LoadWaitingThread(number, thread) => {
                 EffectResult::ThreadLoaded(*number, self.agent.load_thread(&thread.id).await.map(Box::new))
             }
             _ => return None,

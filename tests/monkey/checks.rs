@@ -137,12 +137,25 @@ impl ActionChecks {
                 let id = created["thread_id"].as_str().expect("the dashboard chooses the id of a new thread");
                 self.confirmed.push(("DELETE".into(), format!("/threads/{id}")));
             }
-            let is_confirmed = self.confirmed.iter().any(|(method, path)| match method.as_str() {
-                "*" => request.path.starts_with(path),
-                method => request.method == method && request.path == *path,
-            });
+            let is_confirmed = match request.path.as_str() {
+                // It names its threads in the body, and may name only those whose action was confirmed.
+                "/threads/prune" => {
+                    let body = request.json();
+                    let ids = body["thread_ids"].as_array().expect("the threads to prune");
+                    !ids.is_empty() && ids.iter().all(|id| self.acts_on(id.as_str().unwrap_or_default()))
+                }
+                path => self.confirmed.iter().any(|(method, confirmed)| match method.as_str() {
+                    "*" => path.starts_with(confirmed),
+                    method => request.method == method && path == confirmed,
+                }),
+            };
             assert!(is_start || is_confirmed, "{} {} was sent without a confirmation", request.method, request.path);
         }
+    }
+
+    /// Whether an action on a thread was confirmed.
+    fn acts_on(&self, thread: &str) -> bool {
+        self.confirmed.iter().any(|(method, path)| method == "*" && *path == format!("/threads/{thread}"))
     }
 
     /// Draws the screen and checks it.

@@ -373,3 +373,23 @@ async fn deleted_threads_are_not_answered() {
     assert_eq!((failed.failure, failed.error.kind), (StartFailure::Unchecked, runtail_api::Kind::NotFound));
     assert!(writes(&server).is_empty());
 }
+
+#[tokio::test]
+async fn a_question_in_the_stream_is_awaited_in_the_records() {
+    // The stream ends before the server writes the status of the thread and its run.
+    let state = state("busy", "question", vec![run("r", "running")]);
+    let server = serve(&state).await;
+    let agent = server.agent();
+    assert!(agent.load_thread(THREAD).await.unwrap().answerable().is_empty());
+    let before = server.seen().len();
+    let settles = async {
+        while server.seen().len() == before {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        let mut state = state.lock().unwrap();
+        state.thread["status"] = json!("interrupted");
+        state.runs = vec![run("r", "success")];
+    };
+    let (loaded, ()) = tokio::join!(agent.load_waiting_thread(THREAD), settles);
+    assert_eq!(loaded.unwrap().answerable().len(), 1);
+}

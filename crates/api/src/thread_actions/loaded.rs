@@ -6,6 +6,7 @@ use runtail_core::model::{
     Question, Rerun, RunCreate, RunFacts, StateFacts, StepLimit, ThreadFacts, ThreadRecords, ThreadStatus,
 };
 use serde_json::value::RawValue;
+use std::time::Duration;
 
 /// Bytes of a thread's record: it repeats the values of the state, and is read without them where those are large.
 const MAX_THREAD: usize = 2 << 20;
@@ -22,6 +23,15 @@ const MAX_LISTED: usize = 4 << 20;
 
 /// How long a server's records of a thread and of its runs may disagree.
 const A_MOMENT: SignedDuration = SignedDuration::from_secs(5);
+
+/// The pauses between the readings of a thread that its stream says is waiting.
+const READ_AGAIN: [Duration; 5] = [
+    Duration::from_millis(100),
+    Duration::from_millis(300),
+    Duration::from_millis(600),
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+];
 
 /// A thread's records. A part that the server does not offer is `None`.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -125,6 +135,25 @@ impl AgentServer {
             state: state.map(|json| StateFacts::read(&json)).transpose().map_err(odd)?,
             runs: runs.map(|json| RunFacts::read_all(&json)).transpose().map_err(odd)?,
         })
+    }
+
+    /// Reads a thread whose stream reported a question. A server writes the status of the thread and its run only after the
+    /// stream's last event, so a thread that is still active is read again for a few seconds.
+    ///
+    /// # Errors
+    /// See [`load_thread`](AgentServer::load_thread).
+    pub async fn load_waiting_thread(&self, thread: &str) -> Result<LoadedThread, ApiError> {
+        for pause in READ_AGAIN {
+            let loaded = self.load_thread(thread).await?;
+            if !matches!(
+                loaded.status(),
+                ThreadStatus::Queued { .. } | ThreadStatus::Running { .. } | ThreadStatus::BusyWithoutRun { .. }
+            ) {
+                return Ok(loaded);
+            }
+            tokio::time::sleep(pause).await;
+        }
+        self.load_thread(thread).await
     }
 
     /// The status of a listed thread. Only what may change what the list says is read: the newest run, the runs that wait

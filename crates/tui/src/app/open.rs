@@ -376,8 +376,9 @@ impl App {
     /// Opens the card for answering a thread's questions.
     fn open_answer(&mut self, from: AnswerFrom, approve: bool) -> Vec<Effect> {
         let number = || self.session.next_change.take();
-        let (card, load) = match from {
-            AnswerFrom::Server(thread) => (AnswerCard::loading(number(), thread.clone()), Some(thread)),
+        let (card, load): (_, Option<fn(u64, ThreadRef) -> Effect>) = match from {
+            AnswerFrom::Server(thread) => (AnswerCard::loading(number(), thread), Some(Effect::LoadThread)),
+            AnswerFrom::Waiting(thread) => (AnswerCard::loading(number(), thread), Some(Effect::LoadWaitingThread)),
             AnswerFrom::Loaded(thread, loaded) => (AnswerCard::loaded(number(), thread, *loaded), None),
             AnswerFrom::Stream(thread, questions, assistant) => {
                 (AnswerCard::of_stream(number(), thread, questions, assistant), None)
@@ -396,10 +397,10 @@ impl App {
         if self.refuses_second(&card.thread) {
             return Vec::new();
         }
-        let number = card.number;
+        let load = load.map(|load| load(card.number, card.thread.clone()));
         self.push(card.shown(&self.session, approve));
         let mut effects = self.restore_answers(self.overlays.len() - 1);
-        effects.extend(load.map(|thread| Effect::LoadThread(number, thread)));
+        effects.extend(load);
         effects
     }
 

@@ -75,8 +75,12 @@ pub async fn follow_cancel(
     targets
 }
 
-/// Loads the current records of a thread.
-pub async fn load(services: &Services, thread: &ThreadRef) -> Result<Box<LoadedThread>, ApiError> {
+/// Loads the current records of a thread. `is_waiting`: its stream reported a question.
+pub async fn load(services: &Services, thread: &ThreadRef, is_waiting: bool) -> Result<Box<LoadedThread>, ApiError> {
     let client = services.agent_server(&thread.server).await?;
-    client.load_thread(&thread.id).await.map(Box::new)
+    let loaded = match is_waiting {
+        true => client.load_waiting_thread(&thread.id).await,
+        false => client.load_thread(&thread.id).await,
+    };
+    loaded.map(Box::new)
 }

@@ -94,7 +94,12 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
             EffectResult::CancelFollowed(thread, targets)
         }
         Effect::LoadThread(number, thread) => {
-            let loaded = actions::load(services, &thread).await;
+            let loaded = actions::load(services, &thread, false).await;
+            services.apply_error(&thread.server.profile, loaded.as_ref().err());
+            EffectResult::ThreadLoaded(number, loaded)
+        }
+        Effect::LoadWaitingThread(number, thread) => {
+            let loaded = actions::load(services, &thread, true).await;
             services.apply_error(&thread.server.profile, loaded.as_ref().err());
             EffectResult::ThreadLoaded(number, loaded)
         }

@@ -143,6 +143,9 @@ pub enum Effect {
     FollowCancel(ThreadRef, Vec<CancelTarget>),
     /// Load the current records of a thread, under this number.
     LoadThread(u64, ThreadRef),
+    /// Load the current records of a thread whose stream reported a question, under this number. The server may still
+    /// list the run that asked as active, so they are read again for a few seconds.
+    LoadWaitingThread(u64, ThreadRef),
     /// Drop the planned change or action with this number (no result).
     Forget(u64),
     ReadJournal,

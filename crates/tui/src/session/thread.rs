@@ -99,6 +99,8 @@ pub struct ModesView {
 pub enum AnswerFrom {
     /// The thread's records, which must be loaded first: some lists don't show whether a thread waits for input.
     Server(ThreadRef),
+    /// The same for a thread whose stream reported a question that the loaded records don't have yet.
+    Waiting(ThreadRef),
     /// The loaded records of the thread.
     Loaded(ThreadRef, Box<LoadedThread>),
     /// The questions in the thread's stream, and the assistant that ran.

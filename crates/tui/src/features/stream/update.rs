@@ -401,7 +401,7 @@ fn answer(viewer: &Viewer, thread: ThreadRef, approve: bool) -> Requests {
     } else if is_waiting && viewer.is_stream_only() {
         AnswerFrom::Stream(thread, viewer.questions().to_vec(), viewer.started_assistant())
     } else if is_waiting {
-        AnswerFrom::Server(thread)
+        AnswerFrom::Waiting(thread)
     } else {
         AnswerFrom::Nothing(thread, Box::new(viewer.thread_status().clone()), loaded.keeps_rejected_answer())
     };
