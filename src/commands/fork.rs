@@ -42,7 +42,7 @@ prints it with the exact requests.
 
 The checkpoint, the keys of --update and the node are checked first, because servers accept unknown ones. --update takes two \
 requests: the edit, then the run. If the second fails, the error names the checkpoint that the first one made. The graph's \
-reducers apply an edit on the server, so its result is not known before.
+reducers apply an edit on the server, so its result is known only afterwards.
 
 The result has `thread_id`, `run_id`, `assistant_id` and `checkpoint_id` (where the run starts: with --update the new \
 checkpoint); with --wait also `outcome`, as at the end of a stream, and `detail`.

@@ -246,7 +246,7 @@ async fn answered_questions_are_told_from_ids_that_never_existed() {
         (run(json!({PLAIN: true})), json!([]), "This question is no longer open: it was answered."),
         (run(Value::Null), asked, "This question is no longer open. Open questions:"),
         (run(Value::Null), json!([]), "The thread never asked a question with this id."),
-        (run(Value::Null), Value::Null, "whether it is no longer open or never existed is unknown"),
+        (run(Value::Null), Value::Null, "Whether it was ever open is unknown."),
     ] {
         let mut case = captured("questions-parallel");
         (case["runs"], case["history"]) = (runs, history);
@@ -363,6 +363,7 @@ async fn a_question_with_a_rejected_answer_is_not_answered_again() {
     let world = serve("poisoned", Start::Accepts).await;
     let done = world.answer(&["--approve"]).expect(1);
     assert!(done.stderr.contains("The graph rejected an earlier answer"), "{}", done.stderr);
+    assert!(done.stderr.contains("`runtail fork "), "the command that asks again: {}", done.stderr);
     assert!(world.sent().is_empty());
     let world = serve("cancelled", Start::Accepts).await;
     let done = world.answer(&["--approve"]).expect(1);

@@ -96,7 +96,7 @@ async fn the_nodes_of_a_checkpoint_run_again() {
         let row = done.json();
         assert_eq!((&row["outcome"], &row["checkpoint_id"]), (&json!("success"), &json!(checkpoint)), "{dialect:?}");
         for says in [
-            "Certainly runs again: test.",
+            "Runs again: test.",
             "Then likely release",
             "the current branch stays in the history",
             "external effects happen twice",
@@ -108,6 +108,39 @@ async fn the_nodes_of_a_checkpoint_run_again() {
         let children = states.iter().filter(|state| state["parent_checkpoint"]["checkpoint_id"] == *checkpoint);
         assert_eq!(children.count(), 2, "{dialect:?}: the branch that ran, and the new one");
         assert_eq!(world.runs(&thread).await.len(), 2, "{dialect:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn previews_say_what_happens_to_given_answers() {
+    for dialect in [Dialect::Python, Dialect::JavaScript] {
+        let world = World::start(dialect, 1000.0).await;
+        let thread = world.ran("two", json!({})).await;
+        let questions = |record: &Value| {
+            let all = record["interrupts"].as_object().into_iter().flatten().flat_map(|(_, asked)| asked.as_array());
+            let mut all: Vec<(String, String)> = all
+                .flatten()
+                .map(|asked| (asked["value"]["side"].to_string(), asked["id"].as_str().unwrap_or_default().to_owned()))
+                .collect();
+            all.sort();
+            all
+        };
+        let path = format!("/threads/{thread}");
+        let asked = questions(&world.get(&path).await);
+        assert_eq!(asked.len(), 2, "{dialect:?}: {asked:?}");
+        let ((_, left), (_, right)) = (&asked[0], &asked[1]);
+        world.runtail(&["answer", &thread, "--interrupt", left, "--text", "L", "--wait"]).expect(0);
+        let done = world.runtail(&["fork", &thread, "--wait"]).expect(0);
+        let says = match dialect {
+            Dialect::JavaScript => "left runs again with the answer that it received, and doesn't ask again.",
+            _ => "The answer given to left is lost: its question is asked again.",
+        };
+        assert!(done.stderr.contains(says) && done.stderr.contains("Runs again: left, right."), "{}", done.stderr);
+        let open = questions(&world.get(&path).await);
+        match dialect {
+            Dialect::JavaScript => assert_eq!(open, [("\"right\"".to_string(), right.clone())]),
+            _ => assert!(open.len() == 2 && open.iter().all(|(_, id)| id != left && id != right), "{open:?}"),
+        }
     }
 }
 
@@ -170,7 +203,7 @@ async fn what_a_server_does_not_offer_is_named() {
     }
     let asked = world.ran("approval", json!({"amount": 5})).await;
     let done = world.runtail(&["state", "set", &asked, "--values", "null", "--as-node", "__end__"]).expect(1);
-    assert!(done.stderr.contains("answers an update without values by reading"), "{}", done.stderr);
+    assert!(done.stderr.contains("ignores a state update without values"), "{}", done.stderr);
     assert_eq!(world.records(&thread).await, before);
     let world = World::start(Dialect::Contract, 1000.0).await;
     let thread = world.released().await;
@@ -260,7 +293,7 @@ async fn the_state_is_edited_without_a_run() {
         let thread = world.ran("approval", json!({"amount": 5, "to": "Ana"})).await;
         let done = world.runtail(&["state", "set", &thread, "--values", r#"{"draft": "send 6 EUR"}"#]).expect(0);
         assert!(done.stderr.contains("draft: send 5 EUR to Ana → send 6 EUR"), "{dialect:?}: {}", done.stderr);
-        assert!(done.stderr.contains("Open question: Approve this payment?"), "{dialect:?}: {}", done.stderr);
+        assert!(done.stderr.contains("The open question is closed by the edit, and asked again when the thread continues: Approve this payment?"), "{dialect:?}: {}", done.stderr);
         let state = world.get(&format!("/threads/{thread}/state")).await;
         assert_eq!((&state["values"]["draft"], &state["next"]), (&json!("send 6 EUR"), &json!(["ask"])), "{dialect:?}");
         assert_eq!(done.json()["checkpoint_id"], json!(id(&state)), "{dialect:?}");
@@ -334,16 +367,20 @@ async fn an_open_question_is_named_by_a_fork() {
     let asking = id(&world.get(&format!("/threads/{thread}/state")).await);
     let first = world.before(&thread, "draft").await;
     let done = world.runtail(&["fork", &thread, "--checkpoint", &first, "--wait"]).expect(0);
+    assert!(done.stderr.contains("The open question is left in the current branch"), "{}", done.stderr);
     assert!(
-        done.stderr.contains("The open question leaves the thread's head: Approve this payment?"),
+        done.stderr.contains(&format!("running again from checkpoint {asking}: Approve this payment?")),
         "{}",
         done.stderr
     );
-    assert!(done.stderr.contains(&format!("run again from checkpoint {asking} first")), "{}", done.stderr);
     assert_eq!(done.json()["outcome"], "interrupted");
     // Without a checkpoint, the newest asks again.
     let done = world.runtail(&["fork", &thread, "--wait"]).expect(0);
-    assert!(done.stderr.contains("The run asks it again"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("The open question is asked again, perhaps under a new id: Approve"),
+        "{}",
+        done.stderr
+    );
     assert_eq!(done.json()["outcome"], "interrupted");
 }
 
@@ -386,7 +423,7 @@ async fn a_busy_thread_is_left_alone_and_a_stuck_one_is_released() {
     assert_eq!(deleted.status(), 204);
     assert_eq!(world.get(&format!("/threads/{thread}")).await["status"], "busy");
     let done = world.runtail(&["state", "set", &thread, "--values", "null"]).expect(0);
-    assert!(done.stderr.contains("may still be running unseen"), "{}", done.stderr);
+    assert!(done.stderr.contains("may still be running: it keeps calling models"), "{}", done.stderr);
     let status = done.json()["status"].as_str().unwrap().to_owned();
     assert_ne!(status, "busy");
     assert_eq!(world.get(&format!("/threads/{thread}")).await["status"], json!(status));

@@ -239,8 +239,13 @@ fn keys_open_explain_and_show_the_record() {
     assert!(dash.screen().contains("us › invoice-agent › extract 00c1"), "{}", dash.screen());
     dash.keys("<Esc>:inbox<Enter>");
     assert!(matches!(dash.app.overlays.last(), Some(Overlay::Inbox(_))), "{}", dash.screen());
-    // A read-only profile explains, and sends nothing.
+    dash.keys("<Up>");
+    let footer = |dash: &mut Dash| dash.screen().trim_end().lines().last().unwrap_or_default().to_string();
+    assert!(footer(&mut dash).contains("a answer"), "{}", footer(&mut dash));
+    // A read-only profile offers no answers. The key explains why, and sends nothing.
     dash.seal();
+    let sealed = footer(&mut dash);
+    assert!(!sealed.contains("answer") && sealed.contains("⏎ open"), "{sealed}");
     assert!(dash.keys("a").is_empty());
     assert!(dash.screen().contains("read-only"), "{}", dash.screen());
 }
@@ -478,4 +483,6 @@ fn threads_on_open_pages_are_rows_where_the_server_cannot_search() {
     dash.keys("i");
     let screen = dash.screen();
     assert!(screen.contains("send 5 EUR?") && screen.contains("local: open threads only"), "{screen}");
+    // Its page can answer. The server has no state to check, so the thread can't be ended safely.
+    assert!(screen.contains("a answer") && !screen.contains("end the thread"), "{screen}");
 }

@@ -339,6 +339,9 @@ fn answering_from_the_list_loads_the_thread_first() {
     dash.done(EffectResult::ThreadLoaded(number, Ok(Box::new(idle.loaded()))));
     assert!(last_notice(&dash).starts_with("No question is open"));
     let Some(Effect::LoadThread(number, _)) = dash.keys("a").pop() else { panic!() };
+    dash.done(EffectResult::ThreadLoaded(number, Ok(Box::default())));
+    assert!(last_notice(&dash).starts_with("This server has no call that reads a thread's questions."));
+    let Some(Effect::LoadThread(number, _)) = dash.keys("a").pop() else { panic!() };
     dash.done(EffectResult::ThreadLoaded(number, Err(failed(StartFailure::Unchecked, Kind::Forbidden).error)));
     assert!(dash.screen().contains("Couldn't load the thread's questions. Nothing was sent."), "{}", dash.screen());
 }

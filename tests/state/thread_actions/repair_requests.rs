@@ -171,9 +171,9 @@ async fn a_stuck_thread_is_released_unless_a_run_is_active_by_then() {
     for (info, says) in [
         (
             json!({"langgraph_js_version": "1"}),
-            "On a JavaScript server an update of the state leaves the thread's status",
+            "A JavaScript server keeps the thread's status when its state is updated",
         ),
-        (json!({"name": "Aegra"}), "by reading the state, so it can't release a thread"),
+        (json!({"name": "Aegra"}), "ignores a state update without values, so Runtail can't release a thread here"),
     ] {
         assert!(unplanned(World { info, ..World::stuck() }, &release).await.contains(says));
     }

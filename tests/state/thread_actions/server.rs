@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 
 /// The state of the server.
 struct ServerState {
+    info: Value,
     thread: Value,
     state: Value,
     /// Newest first.
@@ -35,6 +36,7 @@ fn state(status: &str, case: &str, runs: Vec<Value>) -> Shared {
     }
     let thread_state = case["state"].clone();
     let state = ServerState {
+        info: json!({"langgraph_py_version": "1", "version": "0.16.7"}),
         thread,
         state: thread_state,
         runs,
@@ -53,7 +55,7 @@ async fn serve(state: &Shared) -> Server {
         let parts: Vec<&str> = seen.path.trim_matches('/').split('/').collect();
         let at = |state: &ServerState, id: &str| state.runs.iter().position(|run| run["run_id"] == id);
         match (seen.method.as_str(), parts.as_slice()) {
-            ("GET", ["info"]) => respond(200, r#"{"langgraph_py_version":"1","version":"0.16.7"}"#),
+            ("GET", ["info"]) => respond(200, &state.info),
             (_, ["threads", id, ..]) if *id != THREAD || state.thread.is_null() => {
                 respond(404, r#"{"detail":"no thread"}"#)
             }
@@ -154,7 +156,7 @@ async fn queued_runs_are_cancelled_newest_first_and_verified() {
     let plan = server.agent().plan_on_thread(&cancel(None, CancelAction::Interrupt, false)).await;
     assert_eq!(nothing(plan), "No run is active on this thread.");
     let plan = server.agent().plan_on_thread(&cancel(Some("r"), CancelAction::Interrupt, false)).await;
-    assert_eq!(nothing(plan), "Run r is over: interrupted.");
+    assert_eq!(nothing(plan), "Run r has ended: interrupted.");
 }
 
 #[tokio::test]
@@ -190,7 +192,7 @@ async fn thread_is_deleted_only_after_its_runs_stopped() {
     assert_eq!(server.agent().act_on_thread(&plan).await, Ok(Acted::Deleted));
     assert_eq!(writes(&server).last().map(String::as_str), Some("DELETE /threads/T"));
     let gone = server.agent().plan_on_thread(&intent).await.map(|_| ());
-    assert!(matches!(&gone, Err(PlanError::Nothing(why)) if why.contains("deleted already")), "{gone:?}");
+    assert!(matches!(&gone, Err(PlanError::Nothing(why)) if why.contains("no such thread")), "{gone:?}");
 }
 
 #[tokio::test]
@@ -259,6 +261,14 @@ async fn rejected_answers_are_retried_from_the_questions_checkpoint() {
     let plan = server.agent().plan_on_thread(&again()).await.unwrap();
     let body = plan.preview.request.body.unwrap();
     assert_eq!((&body["input"], &body["checkpoint_id"]), (&Value::Null, &checkpoint));
+    // JavaScript would use the rejected answer again at that checkpoint, so a copy of it asks.
+    state.lock().unwrap().info = json!({"langgraph_js_version": "1"});
+    let server = serve(&state).await;
+    let plan = server.agent().plan_on_thread(&again()).await.unwrap();
+    let copy = json!({"values": null, "as_node": "__copy__", "checkpoint_id": checkpoint});
+    assert_eq!(plan.preview.request.body, Some(copy));
+    let run = plan.preview.then.expect("a run from the copy").body.unwrap();
+    assert_eq!((&run["input"], &run["checkpoint_id"]), (&Value::Null, &json!("(from 1)")));
 }
 
 #[tokio::test]
@@ -270,7 +280,7 @@ async fn newest_input_is_rerun_and_its_absence_explained() {
     let plan = server.agent().plan_on_thread(&again()).await.unwrap();
     assert_eq!(plan.preview.request.body.clone().unwrap()["input"], json!({"n": 1}));
     assert!(
-        notes(&plan.preview).contains("The input of run r1, the newest that had an input of its own"),
+        notes(&plan.preview).contains("the input of run r1 (the newest with an input of its own)"),
         "{}",
         notes(&plan.preview)
     );
@@ -284,7 +294,7 @@ async fn newest_input_is_rerun_and_its_absence_explained() {
     // A waiting thread would lose its question.
     let server = serve(&state("interrupted", "question", vec![run("r1", "success")])).await;
     let plan = server.agent().plan_on_thread(&again()).await.unwrap();
-    assert!(notes(&plan.preview).contains("A new input discards the open question."));
+    assert!(notes(&plan.preview).contains("The open question is discarded by the new input: "));
 }
 
 #[tokio::test]

@@ -75,9 +75,9 @@ impl AgentServer {
         let unchecked = |error| StartError { failure: StartFailure::Unchecked, error };
         let loaded = self.load_thread(&plan.thread).await.map_err(unchecked)?;
         let why = if loaded.runs.iter().flatten().any(RunFacts::is_active) {
-            "a run is active on the thread by now: nothing was sent"
+            "a run started on the thread since the preview; nothing was sent"
         } else if loaded.checkpoint().is_some_and(|now| now != plan.head) {
-            "the thread changed since the preview: nothing was sent"
+            "the thread changed since the preview; nothing was sent"
         } else {
             return Ok(());
         };

@@ -4,8 +4,8 @@
 use super::plan::{assistant_of, omitted_note};
 use super::start::was_answered;
 use super::{LoadedThread, RunStart, StartGuard, ThreadPlan, sentence_of, unfit};
-use crate::{AgentServer, PlanError, ServerKind};
-use runtail_core::model::{GivenAnswer, Note, Problem, Question, Reply, Rerun, Resume, StateFacts, resume};
+use crate::{AgentServer, ApiError, PlanError, ServerKind};
+use runtail_core::model::{GivenAnswer, Note, Problem, Question, Reply, Rerun, Resume, StateFacts, resume, shell_word};
 use runtail_core::text::{self, short_id};
 use serde_json::{Number, Value};
 
@@ -25,11 +25,14 @@ impl AgentServer {
         let loaded = self.load_thread(thread).await?;
         if loaded.is_blank() {
             return Err(unfit(
-                "this server has no call that reads a thread's questions, so the answer can't be checked; \
-                 `runtail run A --thread T --resume JSON` sends one unchecked",
+                "This server has no call that reads a thread's questions, so the answer can't be checked. \
+                 `runtail run A --thread T --resume JSON` sends an answer unchecked.",
             ));
         }
         let questions = loaded.answerable();
+        if questions.is_empty() && loaded.keeps_rejected_answer() {
+            return Err(self.rejected_before(thread).await?);
+        }
         let chosen = match interrupt {
             Some(id)
                 if !questions.is_empty() && questions.iter().all(|question| question.id.as_deref() != Some(id)) =>
@@ -67,6 +70,18 @@ impl AgentServer {
         self.plan_run(format!("Answer thread {}", short_id(thread)), start, notes)
     }
 
+    /// Explains that the server keeps an answer that the graph rejected.
+    pub(super) async fn rejected_before(&self, thread: &str) -> Result<PlanError, ApiError> {
+        let kept = "The graph rejected an earlier answer, and the server keeps it, so it would ignore another answer.";
+        Ok(unfit(match self.takes_no_input().await? {
+            true => {
+                let thread = shell_word(thread);
+                format!("{kept} `runtail fork {thread}` asks the question again under a new id; then answer it.")
+            }
+            false => format!("{kept} This server can't ask again. A new run starts the graph from its beginning."),
+        }))
+    }
+
     /// Returns why there is no open question with an id: whether it was answered, as far as the records show.
     async fn unknown_question(&self, thread: &str, id: &str, loaded: &LoadedThread, open: &[Question]) -> String {
         let open = list(open);
@@ -87,9 +102,7 @@ impl AgentServer {
             Some(states) if states.len() < HISTORY && loaded.runs.is_some() => {
                 format!("The thread never asked a question with this id. Open questions:{open}")
             }
-            _ => format!(
-                "No open question has this id; whether it is no longer open or never existed is unknown. Open questions:{open}"
-            ),
+            _ => format!("No open question has this id. Whether it was ever open is unknown. Open questions:{open}"),
         }
     }
 
@@ -156,12 +169,6 @@ fn choose(questions: &[Question], wanted: Option<&str>, loaded: &LoadedThread) -
 
 pub(super) fn not_waiting(loaded: &LoadedThread, named: Option<&str>) -> PlanError {
     let status = loaded.status();
-    if loaded.keeps_rejected_answer() {
-        return unfit(
-            "The graph rejected an earlier answer, and the server keeps it: another answer would be ignored. Run the thread \
-             again from the dashboard (it asks the question again), then answer it.",
-        );
-    }
     let named = match named {
         Some(id) if was_answered(loaded, Some(id)) => "This question is no longer open: it was answered. ",
         Some(_) => "No open question has this id. ",

@@ -94,9 +94,12 @@ impl Followed {
                 let nodes = nodes.join(", then ");
                 format!("Then likely {nodes}, as{run}: models and conditions may choose differently.")
             }
-            Followed::Nothing => "What follows is unknown: nothing ran on from this checkpoint yet.".into(),
+            Followed::Nothing => {
+                "What runs after that is unknown: the thread never continued from this checkpoint.".into()
+            }
             Followed::Unknown => {
-                "What follows is unknown: the checkpoint is further back than what was read of the history.".into()
+                "What runs after that is unknown: the checkpoint is older than the part of the history that was read."
+                    .into()
             }
         }
     }

@@ -43,7 +43,10 @@ impl AgentServer {
         let loaded = self.load_thread(thread).await?;
         let questions = loaded.answerable();
         if questions.is_empty() {
-            return Err(not_waiting(&loaded, None));
+            return Err(match loaded.keeps_rejected_answer() {
+                true => self.rejected_before(thread).await?,
+                false => not_waiting(&loaded, None),
+            });
         }
         let graph = loaded.thread.as_ref().and_then(|facts| facts.graph_id.as_deref());
         let mut replies: Vec<Option<Reply>> = Vec::new();

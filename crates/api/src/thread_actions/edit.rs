@@ -7,7 +7,7 @@ use super::{Choice, LoadedThread, StartGuard, StateEdit, StateWrite, Step, Threa
 use crate::answer::Service;
 use crate::{AgentServer, ApiError, PlanError, ServerKind};
 use reqwest::Method;
-use runtail_core::model::{Change, Note, PlainRequest, Preview, ThreadStatus, summary_of};
+use runtail_core::model::{Change, Note, PlainRequest, Preview, Question, ThreadStatus};
 use runtail_core::text::{self, short_id};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -61,7 +61,7 @@ impl AgentServer {
             body["checkpoint_id"] = base.id.as_str().into();
         }
         notes.insert(0, Note::fact(format!("Edits {}. No run is started.", base.name())));
-        notes.extend(leaves_head(&loaded, &base, "The edit closes it; continuing the thread asks it again."));
+        notes.extend(leaves_head(&loaded, &base, "closed by the edit, and asked again when the thread continues"));
         if !base.is_newest {
             notes.push(Note::warning(
                 "The thread's newest state is then the edited one. The branch that is newest now stays in the history.",
@@ -144,8 +144,8 @@ impl AgentServer {
             })),
         }
         notes.push(Note::fact(
-            "The graph's reducers apply the edit on the server: lists usually grow, and messages are replaced by id. So the \
-             result is not known before.",
+            "The graph's reducers apply the edit on the server: lists usually grow, and messages are replaced by id. The \
+             result is known only after the edit.",
         ));
         let choice = drawing.writers().map(|nodes| Choice::AsNode { node: edit.as_node.clone(), nodes });
         Ok(CheckedEdit { body, changes: changes(base, values), notes, choice })
@@ -368,19 +368,25 @@ pub(super) fn not_active(loaded: &LoadedThread) -> Result<(), PlanError> {
     }
 }
 
-/// Says which question leaves the thread's head.
+/// Says what happens to the open questions; `then` applies if the newest checkpoint is changed: `discarded by the new input`.
 pub(super) fn leaves_head(loaded: &LoadedThread, base: &Base, then: &str) -> Option<Note> {
     let ThreadStatus::Waiting { questions, .. } = loaded.status() else { return None };
-    let question = text::clean(&summary_of(&questions)).into_owned();
-    Some(Note::warning(match base.is_newest {
-        true => format!("Open question: {question}. {then}"),
-        false => {
-            let head = loaded.checkpoint().map(|id| format!(" from checkpoint {id}")).unwrap_or_default();
-            format!(
-                "The open question leaves the thread's head: {question}. To answer it later, run again{head} first."
-            )
-        }
-    }))
+    if base.is_newest {
+        return Some(about_questions(&questions, then));
+    }
+    let head = loaded.checkpoint().map(text::clean).unwrap_or_default();
+    let then = format!("left in the current branch, and can be answered after running again from checkpoint {head}");
+    Some(about_questions(&questions, &then))
+}
+
+/// Says what happens to open questions: `The open question is discarded by the new input: Go on?`
+pub(super) fn about_questions(questions: &[Question], then: &str) -> Note {
+    let first = questions.first().map(Question::summary).unwrap_or_default();
+    let first = text::clean(&first);
+    Note::warning(match questions.len() {
+        0 | 1 => format!("The open question is {then}: {first}"),
+        n => format!("The {n} open questions are {then}: {first} (and {} more)", n - 1),
+    })
 }
 
 fn kind_of(value: &Value) -> &'static str {

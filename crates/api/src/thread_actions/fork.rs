@@ -3,11 +3,13 @@
 use super::base::Base;
 use super::edit::{CheckedEdit, Keys, leaves_head, not_active};
 use super::plan::{assistant_of, named, omitted_note};
+use super::start::was_answered;
 use super::{ForkChange, LoadedThread, RunStart, StartGuard, StateEdit, Step, ThreadPlan, WriteKind, unfit};
 use crate::{AgentServer, PlanError, ServerKind};
-use runtail_core::model::{FROM_FIRST, Note, Preview, Rerun, RunCreate, ThreadStatus};
+use runtail_core::model::{FROM_FIRST, Note, Preview, Question, Rerun, RunCreate, TaskFacts, ThreadStatus};
 use runtail_core::text::{self, short_id};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// Says that a server can't run on from a checkpoint.
 const NEEDS_INPUT: &str = "This server starts no run without an input, so the nodes of a checkpoint can't run again. A new \
@@ -41,6 +43,9 @@ impl AgentServer {
         if !self.takes_no_input().await? {
             return Err(unfit(NEEDS_INPUT));
         }
+        if base.is_newest && loaded.keeps_rejected_answer() {
+            return self.plan_ask_again(thread, loaded).await;
+        }
         let (assistant, other) = self.assistant_for(loaded, &base).await?;
         if base.facts.next.is_empty() && other.is_none() {
             return Err(self.finished(thread, loaded, &base).await);
@@ -51,6 +56,7 @@ impl AgentServer {
         let mut notes = vec![from(&base)];
         notes.extend(other);
         notes.extend(self.runs_again(thread, &base).await);
+        notes.extend(self.answers_given(loaded, &base).await?);
         notes.extend(self.drawing(&assistant).await?.unlisted(&base.facts.next));
         notes.extend(question_note(loaded, &base));
         notes.extend(busy_note(loaded));
@@ -187,17 +193,57 @@ impl AgentServer {
     /// Says which nodes run again, what likely follows, and which calls are repeated.
     async fn runs_again(&self, thread: &str, base: &Base) -> Vec<Note> {
         let mut notes = Vec::new();
-        let next = next_of(base);
         let followed = self.followed(thread, base).await;
-        if !base.facts.next.is_empty() {
-            notes.push(match base.has_run() || matches!(followed, super::base::Followed::Nodes { .. }) {
-                true => Note::warning(format!("Certainly runs again: {next}.")),
-                false => Note::fact(format!("Certainly runs: {next}. It did not run from this checkpoint before.")),
-            });
-        }
+        let has_run = base.has_run() || matches!(followed, super::base::Followed::Nodes { .. });
+        notes.extend(runs(&base.facts.next, has_run));
         notes.push(Note::fact(followed.sentence()));
         notes.extend(called_again(base));
         notes
+    }
+}
+
+impl AgentServer {
+    /// Says what happens to the answers that the questions of a checkpoint received.
+    async fn answers_given(&self, loaded: &LoadedThread, base: &Base) -> Result<Option<Note>, PlanError> {
+        let is_answered = |task: &&TaskFacts| {
+            let was_answered = |question: &Question| was_answered(loaded, question.id.as_deref());
+            !task.questions.is_empty() && (task.has_result || task.questions.iter().all(was_answered))
+        };
+        let nodes: BTreeSet<&str> =
+            base.facts.tasks.iter().filter(is_answered).map(|task| task.node.as_str()).collect();
+        if nodes.is_empty() {
+            return Ok(None);
+        }
+        let is_one = nodes.len() == 1;
+        let nodes = named(&nodes.into_iter().map(String::from).collect::<Vec<_>>());
+        let answers = if is_one { "The answer" } else { "The answers" };
+        if !base.is_newest {
+            let stay = if is_one { "stays" } else { "stay" };
+            return Ok(Some(Note::fact(format!(
+                "{answers} given to {nodes} {stay} in the current branch. The new branch asks again."
+            ))));
+        }
+        // JavaScript forks the newest checkpoint only if an edit or a fork made it; otherwise it uses the stored answers.
+        let is_fork = matches!(base.facts.source.as_str(), "update" | "fork");
+        let keeps_answers = !is_fork && self.info().await?.kind == ServerKind::JavaScript;
+        Ok(Some(Note::warning(match (keeps_answers, is_one) {
+            (true, true) => format!("{nodes} runs again with the answer that it received, and doesn't ask again."),
+            (true, false) => format!("{nodes} run again with the answers that they received, and don't ask again."),
+            (false, true) => format!("{answers} given to {nodes} is lost: its question is asked again."),
+            (false, false) => format!("{answers} given to {nodes} are lost: their questions are asked again."),
+        })))
+    }
+}
+
+/// Says which nodes run.
+fn runs(next: &[String], has_run: bool) -> Option<Note> {
+    let nodes = named(next);
+    match (next, has_run) {
+        ([], _) => None,
+        ([start], true) if start == "__start__" => Some(Note::warning("The graph starts again with the saved input.")),
+        ([start], false) if start == "__start__" => Some(Note::fact("The graph starts with the saved input.")),
+        (_, true) => Some(Note::warning(format!("Runs again: {nodes}."))),
+        (_, false) => Some(Note::fact(format!("Runs: {nodes}, for the first time from this checkpoint."))),
     }
 }
 
@@ -214,12 +260,6 @@ fn from(base: &Base) -> Note {
             format!("From {}. A new branch starts there; the current branch stays in the history.", base.name())
         }
     })
-}
-
-/// Names the nodes that are next.
-fn next_of(base: &Base) -> String {
-    let name = |node: &String| if node == "__start__" { "the saved input".to_string() } else { node.clone() };
-    named(&base.facts.next.iter().map(name).collect::<Vec<_>>())
 }
 
 fn step_of(base: &Base) -> String {
@@ -245,12 +285,12 @@ fn called_again(base: &Base) -> Option<Note> {
 
 /// Says what happens to the open question.
 fn question_note(loaded: &LoadedThread, base: &Base) -> Option<Note> {
-    leaves_head(loaded, base, "The run asks it again, maybe under another id, if it gets there.")
+    leaves_head(loaded, base, "asked again, perhaps under a new id")
 }
 
 /// Says that a new input discards the question.
 fn discards(loaded: &LoadedThread, base: &Base) -> Option<Note> {
-    leaves_head(loaded, base, "The new input discards it.")
+    leaves_head(loaded, base, "discarded by the new input")
 }
 
 /// Warns of a run that the server no longer lists.

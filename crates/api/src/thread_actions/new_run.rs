@@ -38,8 +38,10 @@ impl AgentServer {
             Err(error) => return Err(StartError { failure: StartFailure::Unchecked, error }),
         };
         let Some(other) = active.iter().find(|run| !shown.contains(&run.run_id)) else { return Ok(()) };
-        let why =
-            format!("run {} is active by now, and it would be ended too: nothing was sent", short_id(&other.run_id));
+        let why = format!(
+            "run {} started since the preview and would be ended too; nothing was sent",
+            short_id(&other.run_id)
+        );
         let error = ApiError { kind: Kind::Stale, ..self.refused_here(thread, why) };
         Err(StartError { failure: StartFailure::Changed, error })
     }

@@ -1,14 +1,16 @@
 //! Plans for threads: what is read, the request, and its consequences.
 
-use super::{Choice, LoadedThread, RunStart, StartGuard, Step, ThreadIntent, ThreadPlan, unfit};
+use super::edit::about_questions;
+use super::{Choice, LoadedThread, RunStart, StartGuard, Step, ThreadIntent, ThreadPlan, WriteKind, unfit};
 use crate::answer::Service;
-use crate::{AgentServer, ApiError, CancelAction, CancelTarget, Kind, PlanError};
+use crate::{AgentServer, ApiError, CancelAction, CancelTarget, Kind, PlanError, ServerKind};
 use reqwest::Method;
 use runtail_core::model::{
-    Consent, NewRevision, Note, PlainRequest, Preview, Rerun, Run, RunCreate, RunFacts, StepLimit, Target, ThreadStatus,
+    Consent, FROM_FIRST, NewRevision, Note, PlainRequest, Preview, Rerun, Run, RunCreate, RunFacts, StepLimit, Target,
+    ThreadStatus,
 };
 use runtail_core::text::{self, short_id};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// Nodes that a sentence names.
@@ -64,7 +66,7 @@ impl AgentServer {
         };
         let Some(target) = target else {
             return Err(PlanError::Nothing(match wanted {
-                Some(id) => format!("Run {} is over: {}.", short_id(id), self.ending(thread, id).await),
+                Some(id) => format!("Run {} has ended: {}.", short_id(id), self.ending(thread, id).await),
                 None => "No run is active on this thread.".into(),
             }));
         };
@@ -113,23 +115,24 @@ impl AgentServer {
                 "The cancelled nodes run again from their start, so their external effects happen twice.",
             )),
             ThreadStatus::Edited { .. } => notes.push(Note::fact(
-                "It continues with the edited state. A question that was open before the edit is asked again.",
+                "Continues with the edited state. A question that was open before the edit is asked again.",
             )),
             ThreadStatus::Stopped { .. } => {
-                notes.push(Note::fact("The server does not say why the thread stopped."));
+                notes.push(Note::fact("The server doesn't say why the thread stopped."));
             }
             ThreadStatus::Waiting { .. } => {
-                return Err(unfit("The thread is waiting for an answer, so answer it instead."));
+                return Err(unfit("The thread is waiting for an answer. Answer it instead."));
             }
             status if status.is_active() => return Err(unfit("A run is active on this thread.")),
             status => return Err(unfit(format!("{}: there is nothing to continue.", super::sentence_of(status)))),
         }
         if loaded.next().is_empty() {
-            return Err(unfit("No node is left to run: a new run starts the graph again."));
+            return Err(unfit("No node is left to run. A new run starts the graph from its beginning."));
         }
         if !self.takes_no_input().await? {
             return Err(unfit(
-                "This server starts no run without an input, so it can't continue: a new run starts the graph again.",
+                "This server starts no run without an input, so it can't continue the thread. A new run starts the graph from its \
+                 beginning.",
             ));
         }
         notes.insert(0, runs_next(loaded.next()));
@@ -150,10 +153,10 @@ impl AgentServer {
             ThreadStatus::Failed { .. } if loaded.keeps_rejected_answer() => {
                 if !self.takes_no_input().await? {
                     return Err(unfit(
-                        "This server starts no run without an input, so it can't ask again: a new run starts the graph again.",
+                        "This server starts no run without an input, so it can't ask again. A new run starts the graph from its beginning.",
                     ));
                 }
-                self.plan_ask_again(thread, &loaded)
+                self.plan_ask_again(thread, &loaded).await
             }
             status @ ThreadStatus::Failed { .. } if !loaded.next().is_empty() && self.takes_no_input().await? => {
                 self.plan_retry(thread, &loaded, &status, limit)
@@ -168,22 +171,50 @@ impl AgentServer {
     }
 
     /// A retry would use the rejected answer again, so the checkpoint that asks is forked: it asks again.
-    fn plan_ask_again(&self, thread: &str, loaded: &LoadedThread) -> Result<ThreadPlan, PlanError> {
+    pub(super) async fn plan_ask_again(&self, thread: &str, loaded: &LoadedThread) -> Result<ThreadPlan, PlanError> {
         let Some(checkpoint) = loaded.checkpoint() else {
-            return Err(unfit("The server does not say which checkpoint asked, so it can't be asked again."));
+            return Err(unfit(
+                "The server doesn't name the checkpoint that asked, so the question can't be asked again.",
+            ));
         };
         let Rerun { body, omitted } = loaded.next_run(assistant_of(loaded)?);
         let mut body = body.continuing();
         body.extra.insert("checkpoint_id".into(), checkpoint.into());
         let mut notes = vec![
             Note::warning(
-                "The graph rejected the answer, and the server keeps it: a retry would only use it again. This asks the \
-                 question again, from the checkpoint that asked; then answer it.",
+                "The graph rejected the answer, and the server keeps it, so a retry would use it again. This run asks the \
+                 question again from the checkpoint that asked it. Then you can answer it.",
             ),
             Note::warning(format!("Runs again, up to the question: {}.", named(loaded.next()))),
         ];
         notes.extend(omitted_note(&omitted));
+        // At its newest checkpoint, JavaScript runs with the stored answers, unless an edit or a fork made it.
+        if self.info().await?.kind == ServerKind::JavaScript {
+            return self.plan_ask_at_copy(thread, loaded, body, notes);
+        }
         self.plan_start(thread, format!("Ask again on thread {}", short_id(thread)), body, loaded, notes, None)
+    }
+
+    /// Plans a run from a copy of the newest checkpoint: the copy has none of the stored answers.
+    fn plan_ask_at_copy(
+        &self,
+        thread: &str,
+        loaded: &LoadedThread,
+        mut body: RunCreate,
+        notes: Vec<Note>,
+    ) -> Result<ThreadPlan, PlanError> {
+        let copy = json!({"values": null, "as_node": "__copy__", "checkpoint_id": loaded.checkpoint()});
+        let write = self.state_write(thread, copy, loaded, WriteKind::Edit);
+        body.extra.insert("checkpoint_id".into(), FROM_FIRST.into());
+        // The first request makes another checkpoint the newest, so the run has nothing to compare with.
+        let start = RunStart { thread: thread.into(), body, guard: StartGuard::None };
+        let preview = Preview {
+            title: format!("Ask again on thread {}", short_id(thread)),
+            request: self.write_request(&write)?,
+            then: Some(self.start_request(thread, &start.body)?),
+            ..self.shown(thread, notes)
+        };
+        Ok(ThreadPlan { preview, choice: None, step: Step::WriteAndStart(Box::new(write), Box::new(start)) })
     }
 
     fn plan_retry(
@@ -232,7 +263,7 @@ impl AgentServer {
         let loaded = match self.load_thread(thread).await {
             Ok(loaded) => loaded,
             Err(error) if error.kind == Kind::NotFound => {
-                return Err(PlanError::Nothing("The server has no such thread: it was deleted already.".into()));
+                return Err(PlanError::Nothing("The server has no such thread. It may already be deleted.".into()));
             }
             Err(error) => return Err(error.into()),
         };
@@ -248,8 +279,9 @@ impl AgentServer {
         match runs.iter().filter(|run| run.is_active()).count() {
             0 => {}
             1 => notes.push(Note::warning("The active run is cancelled first, because it would continue unseen.")),
-            n => notes
-                .push(Note::warning(format!("The {n} active runs are cancelled first: they would continue unseen."))),
+            n => notes.push(Note::warning(format!(
+                "The {n} active runs are cancelled first, because they would continue unseen."
+            ))),
         }
         if let ThreadStatus::Waiting { questions, .. } = loaded.status() {
             notes.push(Note::warning(format!(
@@ -374,17 +406,18 @@ fn raised(
     wanted: Option<u64>,
     notes: &mut Vec<Note>,
 ) -> Option<Choice> {
-    let StepLimit { steps, is_inferred } = reached?;
-    let limit = wanted.unwrap_or(steps.saturating_mul(2)).max(1);
+    let was = reached?;
+    let limit = wanted.unwrap_or(was.steps.saturating_mul(2)).max(1);
     body.extra.entry("config").or_insert_with(|| Value::Object(Default::default()))["recursion_limit"] = limit.into();
-    let reached = match is_inferred {
-        false => format!("The last run reached its limit of {steps} steps"),
+    let reached = match was.is_inferred {
+        false => format!("The last run reached its limit of {}", was.in_words()),
         true => format!(
             "The server doesn't say why the last run failed. None of its steps failed, so it most likely reached its limit of \
-             {steps} steps"
+             {}",
+            was.in_words()
         ),
     };
-    notes.push(Note::fact(format!("{reached}; this run's limit is {limit}.")));
+    notes.push(Note::fact(format!("{reached}. The limit of this run is {limit}.")));
     Some(Choice::RecursionLimit(limit))
 }
 
@@ -423,12 +456,12 @@ fn rerun_notes(run: &RunFacts, back: usize, status: &ThreadStatus, omitted: &[St
     let mut notes = Vec::new();
     let which = match back {
         0 => format!("the newest run ({})", short_id(&run.run_id)),
-        _ => format!("run {}, the newest that had an input of its own", short_id(&run.run_id)),
+        _ => format!("run {} (the newest with an input of its own)", short_id(&run.run_id)),
     };
-    notes.push(Note::fact(format!("The input of {which} again, on the thread's state as it is now.")));
+    notes.push(Note::fact(format!("Runs the input of {which} again, on the thread's current state.")));
     notes.push(Note::warning("Models and tools are called again, so their external effects happen twice."));
-    if matches!(status, ThreadStatus::Waiting { .. }) {
-        notes.push(Note::warning("The thread is waiting for an answer. A new input discards the open question."));
+    if let ThreadStatus::Waiting { questions, .. } = status {
+        notes.push(about_questions(questions, "discarded by the new input"));
     }
     notes.extend(omitted_note(omitted));
     notes
@@ -441,6 +474,6 @@ pub(super) fn omitted_note(omitted: &[String]) -> Option<Note> {
 /// The assistant that the thread belongs to.
 pub(super) fn assistant_of(loaded: &LoadedThread) -> Result<&str, PlanError> {
     loaded.assistant().ok_or_else(|| {
-        unfit("The thread does not say which assistant it belongs to, and a run of another one would hide its state.")
+        unfit("The thread's record names no assistant, and a run of the wrong assistant would hide the thread's state.")
     })
 }

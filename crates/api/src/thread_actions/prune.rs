@@ -12,7 +12,7 @@ impl AgentServer {
         let loaded = match self.load_thread(thread).await {
             Ok(loaded) => loaded,
             Err(error) if error.kind == Kind::NotFound => {
-                return Err(PlanError::Nothing("The server has no such thread: it was deleted already.".into()));
+                return Err(PlanError::Nothing("The server has no such thread. It may already be deleted.".into()));
             }
             Err(error) => return Err(error.into()),
         };

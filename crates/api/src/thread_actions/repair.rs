@@ -1,11 +1,11 @@
 //! Plans repairs: releasing a thread that is busy without a run, ending one, running a given run's input again, and running
 //! a thread's own assistant after a run of another one (acting reference §1.4, §1.8, §2).
 
-use super::edit::not_active;
+use super::edit::{about_questions, not_active};
 use super::plan::{assistant_of, omitted_note};
 use super::{LoadedThread, ThreadPlan, WriteKind, unfit};
 use crate::{AgentServer, Kind, PlanError, ServerKind};
-use runtail_core::model::{Note, Rerun, RunFacts, StateFacts, ThreadStatus, summary_of};
+use runtail_core::model::{Note, Rerun, RunFacts, StateFacts, ThreadStatus};
 use runtail_core::text::{self, short_id};
 use serde_json::json;
 
@@ -24,11 +24,11 @@ impl AgentServer {
         if !kind.releases_by_update() {
             return Err(unfit(match kind {
                 ServerKind::JavaScript => {
-                    "On a JavaScript server an update of the state leaves the thread's status as it is, so \
-                                           it can't release the thread. A new run releases it."
+                    "A JavaScript server keeps the thread's status when its state is updated, so an update can't release the \
+                     thread. A new run does."
                         .into()
                 }
-                _ => reads_instead("release a thread"),
+                _ => ignores_updates("release a thread", "A new run releases it."),
             }));
         }
         let notes = vec![
@@ -36,10 +36,10 @@ impl AgentServer {
                 "Writes a state update without values. The state stays the same, and the server sets the status again.",
             ),
             Note::warning(
-                "A run that was deleted while it was running may still be running unseen: it writes its state when it ends, \
-                 and its calls go on. Nothing can cancel it.",
+                "A run that was deleted while it was running may still be running: it keeps calling models and tools, and \
+                 writes its state when it ends. It can't be cancelled.",
             ),
-            Note::fact("It is sent only if still no run is active on the thread."),
+            Note::fact("Nothing is sent if a run has started on the thread by then."),
         ];
         let write = self.state_write(thread, json!({"values": null}), &loaded, WriteKind::Release);
         Ok(self.plan_write(format!("Release thread {}", short_id(thread)), write, Vec::new(), notes)?)
@@ -54,25 +54,25 @@ impl AgentServer {
         let status = loaded.status();
         if loaded.next().is_empty() {
             return Err(PlanError::Nothing(format!(
-                "No node is left to run: the thread is {} already.",
+                "No node is left to run: the thread is already {}.",
                 status.word()
             )));
         }
         let kind = self.info().await?.kind;
         if !kind.ends_by_update() {
-            return Err(unfit(reads_instead("end a thread")));
+            return Err(unfit(ignores_updates("end a thread", "A new run replaces what is left to run.")));
         }
         let next = super::plan::named(loaded.next());
         let mut notes =
             vec![Note::warning(format!("Nothing more runs on the thread: {next} is dropped. The state is kept."))];
         if let ThreadStatus::Waiting { questions, .. } = &status {
-            let question = text::clean(&summary_of(questions)).into_owned();
-            notes.push(Note::warning(format!("The open question is dropped without an answer: {question}.")));
+            notes.push(about_questions(questions, "dropped without an answer"));
         }
-        let checkpoint = loaded.checkpoint().map(|id| format!(" (checkpoint {})", text::clean(id))).unwrap_or_default();
-        notes.push(Note::fact(format!("To undo it, run again from what is the newest state now{checkpoint}.")));
+        let undo =
+            |id: &str| Note::fact(format!("To undo it, run the thread again from checkpoint {}.", text::clean(id)));
+        notes.extend(loaded.checkpoint().map(undo));
         if kind == ServerKind::JavaScript {
-            notes.push(Note::fact("A JavaScript server goes on listing the thread with the status that it has now."));
+            notes.push(Note::fact("A JavaScript server keeps listing the thread with its current status."));
         }
         let body = json!({"values": null, "as_node": "__end__"});
         let write = self.state_write(thread, body, &loaded, WriteKind::End);
@@ -101,7 +101,7 @@ impl AgentServer {
         };
         let own = assistant_of(&loaded)?;
         let graph = self.graph_of(own).await?;
-        let mut notes = vec![Note::fact(format!("The input of run {name} again, on the thread's state as it is now."))];
+        let mut notes = vec![Note::fact(format!("Runs the input of run {name} again, on the thread's current state."))];
         let assistant = match facts.assistant_id.as_str() {
             ran if ran.is_empty() || ran == own => own.to_string(),
             ran => match self.graph_of(ran).await? {
@@ -113,8 +113,7 @@ impl AgentServer {
             Rerun::of(&facts, &assistant).map_err(|why| unfit(format!("Run {name} can't run again: {why}.")))?;
         notes.push(Note::warning("Models and tools are called again, so their external effects happen twice."));
         if let ThreadStatus::Waiting { questions, .. } = loaded.status() {
-            let question = text::clean(&summary_of(&questions)).into_owned();
-            notes.push(Note::warning(format!("A new input discards the open question: {question}.")));
+            notes.push(about_questions(&questions, "discarded by the new input"));
         }
         notes.extend(omitted_note(&omitted));
         let title = format!("Run the input of run {name} again on thread {}", short_id(thread));
@@ -233,8 +232,8 @@ fn switch_of(loaded: &LoadedThread) -> Result<Switch<'_>, PlanError> {
     }
 }
 
-fn reads_instead(what: &str) -> String {
-    format!("This server answers an update without values by reading the state, so it can't {what}. A new run does.")
+fn ignores_updates(what: &str, instead: &str) -> String {
+    format!("This server ignores a state update without values, so Runtail can't {what} here. {instead}")
 }
 
 fn another_graph(run: &str, of_run: Option<&str>, own: Option<&str>) -> String {

@@ -214,10 +214,10 @@ pub(super) fn refusal(guard: &StartGuard, loaded: &LoadedThread) -> Option<(Star
         // Checked against all active runs, of which the records hold the newest.
         StartGuard::None | StartGuard::Overtakes(_) => None,
         StartGuard::Checkpoint(_) if active() => {
-            Some((StartFailure::Changed, "a run is active on the thread by now: nothing was sent".into()))
+            Some((StartFailure::Changed, "a run started on the thread since the preview; nothing was sent".into()))
         }
         StartGuard::Checkpoint(planned) if planned.as_deref() != loaded.checkpoint() => {
-            Some((StartFailure::Changed, "the thread changed since the preview: nothing was sent".into()))
+            Some((StartFailure::Changed, "the thread changed since the preview; nothing was sent".into()))
         }
         StartGuard::Checkpoint(_) => None,
         StartGuard::Questions(asked) => {
@@ -234,7 +234,7 @@ pub(super) fn refusal(guard: &StartGuard, loaded: &LoadedThread) -> Option<(Star
                 ThreadStatus::Running { .. } | ThreadStatus::Queued { .. } => {
                     "another run is active on the thread".into()
                 }
-                ThreadStatus::Waiting { .. } => "the thread asks another question by now".into(),
+                ThreadStatus::Waiting { .. } => "the thread now asks another question".into(),
                 status => format!("the thread's status has changed: {}", status.word()),
             };
             Some((StartFailure::NotOpen, format!("{why}; nothing was sent")))

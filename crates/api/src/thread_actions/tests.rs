@@ -47,7 +47,7 @@ fn refusals_say_what_changed() {
         let guard = StartGuard::Questions(vec![loaded("question").answerable()[0].clone()]);
         refusal(&guard, now).map(|(_, why)| why).unwrap_or_default()
     };
-    assert_eq!(why(&loaded("question-hitl")), "the thread asks another question by now; nothing was sent");
+    assert_eq!(why(&loaded("question-hitl")), "the thread now asks another question; nothing was sent");
     assert_eq!(why(&loaded("failed")), "the thread's status has changed: failed; nothing was sent");
     assert_eq!(why(&with_run(loaded("question"), "running")), "another run is active on the thread; nothing was sent");
     let id = loaded("question").answerable()[0].id.clone().unwrap();

@@ -81,6 +81,8 @@ impl InboxThread {
             ThreadStatus::Waiting { .. } => (Some(InboxCause::Question), String::new()),
             ThreadStatus::Paused { next, .. } => (Some(InboxCause::Breakpoint), before(next)),
             ThreadStatus::Cancelled { next, .. } => (Some(InboxCause::Cancelled), before(next)),
+            // JavaScript keeps the status of a thread that an edit ended.
+            ThreadStatus::Edited { next, .. } if next.is_empty() => return None,
             ThreadStatus::Edited { next, .. } => (Some(InboxCause::Edited), before(next)),
             ThreadStatus::Stopped { next, .. } => (None, before(next)),
             ThreadStatus::Failed { error, .. } => (Some(InboxCause::Error), first_line(error)),
@@ -107,11 +109,11 @@ impl InboxThread {
 
     /// Adds the limit of steps that the newest run reached, if the server reports no error: JavaScript doesn't report this one.
     pub fn with_step_limit(mut self, limit: Option<StepLimit>) -> InboxThread {
-        if let Some(StepLimit { steps, is_inferred: true }) = limit
+        if let Some(limit @ StepLimit { is_inferred: true, .. }) = limit
             && self.cause == Some(InboxCause::Error)
             && self.detail.is_empty()
         {
-            self.detail = format!("None of its steps failed. It most likely reached its limit of {steps} steps");
+            self.detail = format!("None of its steps failed. It most likely reached its limit of {}", limit.in_words());
         }
         self
     }
@@ -142,7 +144,7 @@ impl InboxThread {
             (Some(InboxCause::Breakpoint | InboxCause::Edited), _, Some(assistant)) => {
                 let (assistant, last) = argument(assistant);
                 let thread = shell_option(" --thread", &self.thread_id);
-                format!("runtail{options} run{assistant}{thread} --input <null>{last}")
+                format!("runtail{options} run{assistant}{thread} <--input null>{last}")
             }
             (Some(InboxCause::Stuck), ..) => format!("runtail{options} runs list{words}{end}"),
             _ => format!("runtail{options} threads get{words}{end}"),

@@ -15,6 +15,11 @@ pub struct StepLimit {
 }
 
 impl StepLimit {
+    /// Returns the limit in words: `1 step`, `25 steps`.
+    pub fn in_words(self) -> String {
+        if self.steps == 1 { "1 step".into() } else { format!("{} steps", self.steps) }
+    }
+
     /// Returns the limit that a failed thread's newest run reached.
     pub fn reached(status: &ThreadStatus, records: ThreadRecords<'_>) -> Option<StepLimit> {
         let ThreadStatus::Failed { error, nodes, timed_out: false, .. } = status else { return None };

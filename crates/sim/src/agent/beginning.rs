@@ -70,10 +70,12 @@ fn continued(dialect: Dialect, command: &Value, base: Option<&Checkpoint>, addre
     // Without an answer, a run at a checkpoint's id is time travel: it forks, and questions are asked again.
     let travels = addressed && resume.is_null();
     let edited = base.is_some_and(|base| matches!(base.source(), "update" | "fork"));
+    // At its newest checkpoint, JavaScript runs all tasks again with the answers that it stored for them.
+    let keeps_answers = javascript && travels && !superseded && !edited;
     Begin::Continue(Continue {
-        fork: travels && (superseded || !edited),
+        fork: travels && !keeps_answers && (superseded || !edited),
         rerun: (addressed && superseded) || travels,
-        forget: travels,
+        forget: travels && !keeps_answers,
         answers: Answers::read(resume),
         update: command["update"].clone(),
         goto,

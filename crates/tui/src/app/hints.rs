@@ -3,7 +3,7 @@
 use super::{App, Overlay};
 use crate::features::stream::viewer::{View, Viewer};
 use crate::input::action::Context;
-use crate::input::keymap::Keymap;
+use crate::input::keymap::{Keymap, binding};
 use crate::session::Component;
 use crate::session::subject::Subject;
 use crate::session::thread::Offers;
@@ -18,9 +18,15 @@ const MAX_HINTS: usize = 4;
 /// Returns the hints for the current state.
 pub fn hints(app: &App) -> Hints {
     let ascii = app.session.settings.ascii;
+    // A read-only profile refuses actions that write; their keys say so.
+    let is_sealed = shown_profile(app).is_some_and(|profile| app.is_read_only(profile));
+    let offered = |ids: &[&'static str]| {
+        let ids = ids.iter().filter(|id| !is_sealed || !binding(id).is_some_and(|binding| binding.writes));
+        app.session.keymap.hints_of(ids, ascii)
+    };
     // The hints of an overlay depend on its contents, for example on the stage of a change.
     if let Some(ids) = app.overlays.last().and_then(|top| top.hints()) {
-        return app.session.keymap.hints_of(ids, ascii);
+        return offered(ids);
     }
     if let Some(Overlay::Why(page)) = app.overlays.last()
         && !page.page.has_action(&app.overlay_cx(true))
@@ -47,10 +53,22 @@ pub fn hints(app: &App) -> Hints {
                 _ => None,
             };
             match ids {
-                Some(ids) => app.session.keymap.hints_of(ids, ascii),
-                None => app.session.keymap.hints(context, ascii),
+                Some(ids) => offered(ids),
+                None => offered(&Keymap::hint_ids(context)),
             }
         }
+    }
+}
+
+/// Returns the profile that the keys of the top page or list act on, if there is one.
+fn shown_profile(app: &App) -> Option<&str> {
+    if let Some(top) = app.overlays.last() {
+        return top.profile();
+    }
+    match app.context() {
+        Context::Server => app.agent.server.as_ref().map(|open| &*open.server.profile),
+        Context::Deployments | Context::Revisions => app.deployments.list.selected().map(|row| &*row.profile_name),
+        _ => None,
     }
 }
 

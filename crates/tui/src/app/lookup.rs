@@ -44,6 +44,10 @@ impl Lookup for App {
         page.map(|viewer| viewer.thread_status().clone())
     }
 
+    fn has_page(&self, thread: &ThreadRef) -> bool {
+        self.stream.tabs.all().iter().any(|viewer| viewer.is_of(thread))
+    }
+
     fn server_info(&self, server: &ServerRef) -> Option<&Loaded<ServerInfo>> {
         self.agent.infos.get(server)
     }

@@ -19,6 +19,7 @@ use crate::features::resources::records::Records;
 use crate::features::resources::sign_in::{self, SignIn};
 use crate::features::stream::bisect;
 use crate::features::stream::modes_dialog::ModesDialog;
+use crate::features::stream::viewer::Viewer;
 use crate::features::thread::actions::answer_by_status;
 use crate::features::thread::answer::AnswerCard;
 use crate::features::thread::why::WhyPage;
@@ -375,6 +376,10 @@ impl App {
 
     /// Opens the card for answering a thread's questions.
     fn open_answer(&mut self, from: AnswerFrom, approve: bool) -> Vec<Effect> {
+        let from = match from {
+            AnswerFrom::Server(thread) => self.answer_from_page(thread),
+            from => from,
+        };
         let number = || self.session.next_change.take();
         let (card, load): (_, Option<fn(u64, ThreadRef) -> Effect>) = match from {
             AnswerFrom::Server(thread) => (AnswerCard::loading(number(), thread), Some(Effect::LoadThread)),
@@ -402,6 +407,16 @@ impl App {
         let mut effects = self.restore_answers(self.overlays.len() - 1);
         effects.extend(load);
         effects
+    }
+
+    /// Uses the questions in the stream of a thread's page if its server has no call that reads them.
+    fn answer_from_page(&self, thread: ThreadRef) -> AnswerFrom {
+        let is_asking =
+            |viewer: &&Viewer| viewer.is_of(&thread) && viewer.is_stream_only() && !viewer.questions().is_empty();
+        match self.stream.tabs.all().iter().find(is_asking) {
+            Some(viewer) => AnswerFrom::Stream(thread, viewer.questions().to_vec(), viewer.started_assistant()),
+            None => AnswerFrom::Server(thread),
+        }
     }
 
     /// Restores drafts into an answer card whose questions are known.

@@ -387,6 +387,13 @@ impl App {
             }
         };
         let thread = card.thread.clone();
+        if loaded.is_blank() {
+            self.overlays.remove(at);
+            let text = "This server has no call that reads a thread's questions. Answer on the page of the run that asked, or \
+                        with `runtail run A --thread T --resume JSON`, which doesn't check the answer.";
+            self.notify(true, text);
+            return Vec::new();
+        }
         if loaded.answerable().is_empty() {
             self.overlays.remove(at);
             let rejected = loaded.keeps_rejected_answer();

@@ -92,6 +92,11 @@ impl Keymap {
 
     /// Returns the rows that the footer shows in a context, most useful first.
     pub fn hints(&self, context: Context, ascii: bool) -> Vec<(String, &'static str)> {
+        self.hints_of(&Keymap::hint_ids(context), ascii)
+    }
+
+    /// Returns the ids of these rows.
+    pub fn hint_ids(context: Context) -> Vec<&'static str> {
         let ids: &[&str] = match context {
             Context::Deployments => &[
                 "deployments.open",
@@ -144,7 +149,7 @@ impl Keymap {
             Context::Composer | Context::Editor | Context::Confirm | Context::Answer | Context::Command => &[],
             _ => &["app.command", "app.help"],
         };
-        self.hints_of(ids.iter().chain(help), ascii)
+        ids.iter().chain(help).copied().collect()
     }
 
     /// Returns the rows with these ids, for the footer.

@@ -40,6 +40,8 @@ pub struct Cx<'a> {
 pub trait Lookup {
     /// Returns the status of a thread from its page, if one is open.
     fn page_status(&self, thread: &ThreadRef) -> Option<ThreadStatus>;
+    /// Returns whether a page of a thread is open, even if its stream has ended.
+    fn has_page(&self, thread: &ThreadRef) -> bool;
     /// Returns the software of an agent server, if it was requested.
     fn server_info(&self, server: &ServerRef) -> Option<&Loaded<ServerInfo>>;
     /// Returns the revisions of the deployment of an agent server, as the deployments list has them; `None` if it has no such

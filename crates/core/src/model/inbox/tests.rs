@@ -52,6 +52,8 @@ fn causes_are_derived_from_captured_records() {
     assert_eq!(row(&paused).map(|thread| thread.detail).as_deref(), Some("before pay, log"));
     let edited = row(&ThreadStatus::Edited { at: None, next });
     assert_eq!(edited.and_then(|thread| thread.cause), Some(InboxCause::Edited));
+    // Nothing is left to run, so nothing waits.
+    assert_eq!(row(&ThreadStatus::Edited { at: None, next: Vec::new() }), None);
     let stuck = row(&ThreadStatus::BusyWithoutRun { since: None });
     assert_eq!(stuck.and_then(|thread| thread.cause), Some(InboxCause::Stuck));
     // It was answered, or is gone, since the list was read.
@@ -115,7 +117,7 @@ fn commands_fit_the_question_and_the_cause() {
     thread.questions.clear();
     thread.assistant_id = Some("it's mine".into());
     thread.cause = Some(InboxCause::Breakpoint);
-    let expected = format!(r"runtail -p p -d bot run 'it'\''s mine' --thread {THREAD} --input <null>");
+    let expected = format!(r"runtail -p p -d bot run 'it'\''s mine' --thread {THREAD} <--input null>");
     assert_eq!(command(&thread), expected);
     // What a person cancelled is not started again by a copied command.
     for cause in [Some(InboxCause::Cancelled), Some(InboxCause::Error), None] {
@@ -162,7 +164,7 @@ fn names_that_look_like_options_are_not_taken_for_options() {
     assert_eq!(thread.command(" -d bot"), "runtail -d bot threads get -- '-t'");
     thread.cause = Some(InboxCause::Breakpoint);
     thread.graph = Some("-g".into());
-    assert_eq!(thread.command(""), "runtail run --thread='-t' --input <null> -- '-g'");
+    assert_eq!(thread.command(""), "runtail run --thread='-t' <--input null> -- '-g'");
     let row = InboxRow::revision(
         "p",
         None,

@@ -229,8 +229,7 @@ fn keys(row: &Row, cx: &Cx<'_>, width: usize) -> Line {
     let mut ids: Vec<(&str, &str)> = Vec::new();
     match &row.row.item {
         InboxItem::Thread(thread) => {
-            let can_write = !session.is_read_only(&row.row.profile);
-            if can_write && !thread.questions.is_empty() {
+            if can_answer(row, cx) {
                 ids.push(("inbox.answer", "answer"));
                 if thread.questions.iter().all(Question::can_be_approved) {
                     let all = if thread.questions.len() > 1 { "approve all" } else { "approve" };
@@ -239,8 +238,7 @@ fn keys(row: &Row, cx: &Cx<'_>, width: usize) -> Line {
             }
             ids.extend([("inbox.open", "open the thread"), ("inbox.explain", "explain"), ("inbox.details", "details")]);
             ids.push(("inbox.watch", if row.is_watched { "don't notify me" } else { "notify me" }));
-            let ends = thread_ends(row, cx).filter(|_| can_write);
-            ids.extend(ends.map(|label| ("inbox.end", label)));
+            ids.extend(thread_ends(row, cx).map(|label| ("inbox.end", label)));
         }
         InboxItem::Revision(_) => ids.extend([("inbox.explain", "explain"), ("inbox.details", "details")]),
     }
@@ -257,9 +255,20 @@ fn keys(row: &Row, cx: &Cx<'_>, width: usize) -> Line {
     line
 }
 
+/// Returns whether the row has questions that can be answered.
+pub fn can_answer(row: &Row, cx: &Cx<'_>) -> bool {
+    let (InboxItem::Thread(thread), Target::Thread(target)) = (&row.row.item, &row.target) else { return false };
+    let is_known = !row.is_unlisted || cx.lookup.has_page(target);
+    is_known && !thread.questions.is_empty() && !cx.session.is_read_only(&row.row.profile)
+}
+
 /// Returns the label of the key that ends a thread, if its server can do that.
 fn thread_ends(row: &Row, cx: &Cx<'_>) -> Option<&'static str> {
     let Target::Thread(thread) = &row.target else { return None };
+    // A server without a list of threads has no state to check either.
+    if row.is_unlisted || cx.session.is_read_only(&row.row.profile) {
+        return None;
+    }
     if row.row.is_stuck() {
         return Some("cancel its run");
     }

@@ -3,7 +3,7 @@
 use super::details::Details;
 use super::rules::{self, Ruled};
 use super::state::{Listing, Row, Target};
-use super::view;
+use super::{detail, view};
 use crate::input::action::{Action, Context};
 use crate::session::msg::{Described, Effect, RowDetail};
 use crate::session::thread::AnswerFrom;
@@ -30,6 +30,8 @@ pub struct InboxPage {
     /// Whether the user moved the cursor. Until then the first row is selected, whichever server answers first.
     is_touched: bool,
     ruled: Ruled,
+    /// Whether the selected row can be answered.
+    can_answer: bool,
 }
 
 impl InboxPage {
@@ -215,11 +217,7 @@ impl Component for InboxPage {
     }
 
     fn hints(&self) -> Option<&'static [&'static str]> {
-        let has_questions = self.selected().is_some_and(|row| match &row.row.item {
-            InboxItem::Thread(thread) => !thread.questions.is_empty(),
-            InboxItem::Revision(_) => false,
-        });
-        match (self.selected().is_some(), has_questions) {
+        match (self.selected().is_some(), self.can_answer) {
             (_, true) if self.ruled.has_answers() => Some(&[
                 "inbox.answer",
                 "inbox.answer_rules",
@@ -278,6 +276,7 @@ impl Component for InboxPage {
             self.picker.select(&ids, view::rows_height(cx.session.size), 0);
         }
         self.picker.clamp(&ids, view::rows_height(cx.session.size));
+        self.can_answer = self.selected().is_some_and(|row| detail::can_answer(row, cx));
         self.details.select(self.picker.selected.as_deref(), cx.session.now);
     }
 

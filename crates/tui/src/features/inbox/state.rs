@@ -25,6 +25,8 @@ pub struct Row {
     pub as_of: Option<Timestamp>,
     /// Whether the user is notified when it no longer needs a person.
     pub is_watched: bool,
+    /// Whether its server can't list threads, so that only an open page knows it.
+    pub is_unlisted: bool,
 }
 
 /// The rows and their completeness, as the page shows them.
@@ -310,6 +312,7 @@ impl Inbox {
                     row: InboxRow::thread(&server.profile, region.as_deref(), &server.name, thread.clone(), ""),
                     target: Target::Thread(target),
                     as_of: read.complete_at.filter(|_| is_stale),
+                    is_unlisted: read.is_unlisted,
                 });
             }
         }
@@ -351,6 +354,7 @@ pub(super) fn failed_row(key: &str, failed: &FailedDeployment, region: Option<&s
         target: Target::Revision(of, address),
         as_of: None,
         is_watched: false,
+        is_unlisted: false,
     }
 }
 

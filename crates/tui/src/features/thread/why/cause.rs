@@ -215,9 +215,9 @@ fn failed_run(view: &ThreadView<'_>, failed: &[String], timed_out: bool, name: &
     let limit = StepLimit::reached(view.status, view.records.thread_records());
     let place = if failed.is_empty() { String::new() } else { format!(" in {}", nodes(failed)) };
     let how = match limit {
-        Some(StepLimit { steps, is_inferred: false }) => format!("reached its limit of {steps} steps"),
-        Some(StepLimit { steps, is_inferred: true }) => {
-            format!("failed, but none of its steps did. It most likely reached its limit of {steps} steps")
+        Some(limit @ StepLimit { is_inferred: false, .. }) => format!("reached its limit of {}", limit.in_words()),
+        Some(limit) => {
+            format!("failed, but none of its steps did. It most likely reached its limit of {}", limit.in_words())
         }
         None if timed_out => "timed out".into(),
         None => "failed".into(),
