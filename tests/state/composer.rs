@@ -85,6 +85,32 @@ fn the_schema_of_the_graph_becomes_a_form() {
 }
 
 #[test]
+fn a_list_has_one_item_per_line() {
+    let schema = json!({
+        "properties": {
+            "tags": {"type": "array", "items": {"type": "string"}, "default": []},
+            "scores": {"anyOf": [{"type": "array", "items": {"type": "integer", "maximum": 9}}, {"type": "null"}]},
+            "levels": {"type": "array", "items": {"enum": ["low", "high"]}, "default": ["low"], "maxItems": 2},
+            "note": {"type": "string", "minLength": 1},
+        },
+        "type": "object",
+    });
+    let mut dash = composer((140, 40), Some(schema));
+    dash.keys("new bug<Enter>urgent<Tab>1, x<Tab>");
+    insta::assert_snapshot!("composer_lists", dash.screen());
+    assert!(started(&dash.keys("<ctrl-s>")).is_none());
+    // The focus is on the problem.
+    dash.keys("<Backspace>12");
+    assert!(started(&dash.keys("<ctrl-s>")).is_none());
+    assert!(dash.screen().contains("✗ item 2 must be at most 9"), "{}", dash.screen());
+    dash.keys("<Backspace><Backspace>2<ctrl-t>");
+    assert!(dash.screen().contains("\"urgent\""), "{}", dash.screen());
+    dash.keys("<ctrl-t>");
+    let (_, _, start) = started(&dash.keys("<ctrl-s>")).unwrap_or_else(|| panic!("{}", dash.screen()));
+    assert_eq!(start.body.input, Some(json!({"tags": ["new bug", "urgent"], "scores": [1, 2], "levels": ["low"]})));
+}
+
+#[test]
 fn a_small_screen_has_a_page_for_the_options() {
     let mut dash = composer((80, 24), Some(schema()));
     dash.keys("Hello<Tab>");
@@ -100,6 +126,9 @@ fn the_options_say_what_they_do() {
     let mut dash = composer((140, 40), Some(schema()));
     dash.keys("Hi<ctrl-t><ctrl-o>");
     insta::assert_snapshot!("composer_options", dash.screen());
+    // The mode under the cursor is described.
+    dash.keys("<Right>");
+    assert!(dash.screen().contains("updates: what each node wrote"), "{}", dash.screen());
     // Rollback says what it deletes.
     dash.keys("<Tab><Left>");
     assert!(

@@ -10,7 +10,7 @@ use crate::widgets::form_lines::{FieldLook, FormLines, Part, flow, mark, one_lin
 use crate::widgets::line::{Line, Tone, marked, wrap};
 use crate::widgets::text_area_view::{shown_line, skip_columns};
 use runtail_api::StartFailure;
-use runtail_core::model::{ThreadStatus, rejected_fields};
+use runtail_core::model::{FieldKind, ThreadStatus, rejected_fields};
 use runtail_core::text;
 
 /// Columns before the values.
@@ -38,9 +38,10 @@ impl Composer {
             return vec![("composer.back", "close".into())];
         }
         let mut keys = vec![("composer.start", "start".to_string())];
+        keys.extend(self.choice_keys().map(|hint| ("", hint.to_string())));
         keys.push(match self.focus {
             Stop::Before | Stop::After => ("composer.next", "complete, next field".into()),
-            Stop::Json | Stop::Field(Section::Input, _, None) if self.is_long() => ("", "⏎ new line".into()),
+            Stop::Json | Stop::Field(..) if self.is_long() => ("", "⏎ new line".into()),
             _ => ("composer.next", "next field".into()),
         });
         if self.input.known_form().is_some() {
@@ -57,12 +58,26 @@ impl Composer {
         keys
     }
 
+    /// Names the keys that change a choice.
+    fn choice_keys(&self) -> Option<&'static str> {
+        match self.focus {
+            Stop::Where | Stop::Conflict => Some("← → choose"),
+            Stop::Modes => Some("← → move   Space on or off"),
+            Stop::Field(section, n, inner) => match self.field(section, n, inner)?.0.kind {
+                FieldKind::Choice(_) => Some("← → choose"),
+                FieldKind::Boolean => Some("y n set"),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     fn is_long(&self) -> bool {
         match self.focus {
             Stop::Json => true,
             Stop::Field(section, n, inner) => self
                 .field(section, n, inner)
-                .is_some_and(|(field, _)| field.kind == runtail_core::model::FieldKind::Message),
+                .is_some_and(|(field, _)| matches!(field.kind, FieldKind::Message | FieldKind::List(_))),
             _ => false,
         }
     }

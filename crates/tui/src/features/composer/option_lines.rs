@@ -3,6 +3,7 @@
 use super::Composer;
 use super::keys::{Section, Stop};
 use super::lines::LABELS;
+use crate::session::run::mode_meaning;
 use crate::widgets::form_lines::{FormLines, Part, flow, one_line, option, padded, problem_lines};
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::text_input::TextInput;
@@ -72,6 +73,10 @@ impl Composer {
         };
         let modes = self.options.modes.iter().enumerate().map(mode).collect();
         let mut lines = flow(self.option_label(Stop::Modes, "modes"), LABELS, modes, width);
+        if let Some((name, _)) = self.options.modes.get(self.options.mode_at).filter(|_| is_focused) {
+            let said = format!("{}{name}: {}", " ".repeat(LABELS), mode_meaning(name));
+            lines.push(Line::of(Tone::Dim, &said));
+        }
         lines.extend(problem.iter().flat_map(|problem| problem_lines(&" ".repeat(LABELS), problem, width)));
         out.add(is_focused, Part { lines, cursor: None });
     }
