@@ -25,13 +25,15 @@ impl Composer {
             let found = problems.iter().find(|problem| problem.option == option);
             found.map(|problem| problem.rule.clone())
         };
+        let refused =
+            |option: RunOption| self.refused_option().filter(|(refused, _)| *refused == option).map(|(_, why)| why);
         self.mode_lines(out, width, problem(RunOption::Modes));
         self.conflict_lines(out, width);
         self.break_lines(out, width, [problem(RunOption::Before), problem(RunOption::After)]);
         for (n, (option, field, draft)) in self.options.rare.iter().enumerate() {
             let stop = Stop::Field(Section::Options, n, None);
             let is_shown = self.was_tried || draft.was_left;
-            let problem = problem(*option).filter(|_| is_shown);
+            let problem = problem(*option).filter(|_| is_shown).or_else(|| refused(*option));
             self.field_lines(out, stop, (field, draft), problem.as_deref(), (width, is_small));
             let Some(inner) = draft.inner.as_ref().filter(|_| draft.is_open) else { continue };
             for (at, pair) in inner.form.fields.iter().zip(&inner.fields).enumerate() {

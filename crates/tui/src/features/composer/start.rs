@@ -89,16 +89,17 @@ impl Composer {
         let is_own = |(known, _): &&(String, String)| known == path || known.starts_with(&format!("{path}."));
         let is_shown = |(_, rule): &&(String, String)| rule != "required" || self.place != Where::ThisThread;
         let (known, rule) = found.iter().filter(is_own).find(is_shown)?;
-        let below = known.strip_prefix(path).unwrap_or_default().trim_start_matches('.');
         Some(match self.item_of(known).filter(|(list, _)| *list == path) {
             Some((_, item)) => format!("{item} {rule}"),
-            None if below.is_empty() => rule.clone(),
-            None => format!("{} {rule}", text::seen(below, 40)),
+            None => match below(path, known) {
+                "" => rule.clone(),
+                below => format!("{} {rule}", text::seen(below, 40)),
+            },
         })
     }
 
     /// Splits the path of an item of a list that is a field of the form: into the list's path, and the item in words.
-    fn item_of<'p>(&self, path: &'p str) -> Option<(&'p str, String)> {
+    pub(super) fn item_of<'p>(&self, path: &'p str) -> Option<(&'p str, String)> {
         let (list, index) = path.rsplit_once('.')?;
         let index: usize = index.parse().ok()?;
         let mut form = Some(&self.input.form()?.form);
@@ -222,6 +223,11 @@ impl Composer {
             other => format!("A run is active on this thread: {}.", other.consequence()),
         }
     }
+}
+
+/// Returns the rest of a path that begins with another one.
+pub(super) fn below<'p>(path: &str, known: &'p str) -> &'p str {
+    known.strip_prefix(path).unwrap_or_default().trim_start_matches('.')
 }
 
 /// Formats a rule as a sentence with a capital letter and a period. A name stays as it is.
