@@ -6,8 +6,8 @@ mod server;
 
 use proptest::prelude::*;
 use runtail_api::{
-    Acted, ApiError, CancelState, CancelTarget, Choice, GraphFacts, Kind, LoadedThread, Place, PlanError, StartError,
-    StartFailure, Started, ThreadIntent,
+    Acted, ApiError, CancelState, CancelTarget, Choice, Kind, LoadedThread, Place, PlanError, StartError, StartFailure,
+    Started, ThreadIntent,
 };
 use runtail_core::model::{Consent, NewRevision, Note, PlainRequest, Preview, RunFacts, StateFacts, ThreadFacts};
 use runtail_stream::{Item, Loaded, Record, SnapshotPart, ThreadSnapshot};
