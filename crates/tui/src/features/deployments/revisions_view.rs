@@ -127,7 +127,7 @@ fn list(
     }
     if let Some((id, _)) = reported.filter(|(id, _)| history.revisions.iter().all(|one| one.id != *id)) {
         let words = format!("  The server reports {}, not listed here.", text::short_id(id));
-        lines.push((None, Line::of(Tone::Moving, &words)));
+        lines.push((None, Line::of(Tone::Dim, &words)));
     }
     let at = d.revision_picker.at(&d.revision_ids());
     let marked = lines.iter().position(|(n, _)| n.is_some() && *n == at).unwrap_or(0);
