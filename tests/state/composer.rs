@@ -1,5 +1,6 @@
 //! The composer of a run: its form, its options, and what is sent.
 
+use crate::thread_actions::{page, records, run};
 use runtail_api::{Acted, RunStart};
 use runtail_api::{ApiError, GraphFacts, Kind, PastInput, Place, StartError, StartFailure, Started, ThreadIntent};
 use runtail_testkit::dash::{Dash, demo_like};
@@ -85,6 +86,32 @@ fn the_schema_of_the_graph_becomes_a_form() {
 }
 
 #[test]
+fn a_list_has_one_item_per_line() {
+    let schema = json!({
+        "properties": {
+            "tags": {"type": "array", "items": {"type": "string"}, "default": []},
+            "scores": {"anyOf": [{"type": "array", "items": {"type": "integer", "maximum": 9}}, {"type": "null"}]},
+            "levels": {"type": "array", "items": {"enum": ["low", "high"]}, "default": ["low"], "maxItems": 2},
+            "note": {"type": "string", "minLength": 1},
+        },
+        "type": "object",
+    });
+    let mut dash = composer((140, 40), Some(schema));
+    dash.keys("new bug<Enter>urgent<Tab>1, x<Tab>");
+    insta::assert_snapshot!("composer_lists", dash.screen());
+    assert!(started(&dash.keys("<ctrl-s>")).is_none());
+    // The focus is on the problem.
+    dash.keys("<Backspace>12");
+    assert!(started(&dash.keys("<ctrl-s>")).is_none());
+    assert!(dash.screen().contains("✗ item 2 must be at most 9"), "{}", dash.screen());
+    dash.keys("<Backspace><Backspace>2<ctrl-t>");
+    assert!(dash.screen().contains("\"urgent\""), "{}", dash.screen());
+    dash.keys("<ctrl-t>");
+    let (_, _, start) = started(&dash.keys("<ctrl-s>")).unwrap_or_else(|| panic!("{}", dash.screen()));
+    assert_eq!(start.body.input, Some(json!({"tags": ["new bug", "urgent"], "scores": [1, 2], "levels": ["low"]})));
+}
+
+#[test]
 fn a_small_screen_has_a_page_for_the_options() {
     let mut dash = composer((80, 24), Some(schema()));
     dash.keys("Hello<Tab>");
@@ -100,6 +127,9 @@ fn the_options_say_what_they_do() {
     let mut dash = composer((140, 40), Some(schema()));
     dash.keys("Hi<ctrl-t><ctrl-o>");
     insta::assert_snapshot!("composer_options", dash.screen());
+    // The mode under the cursor is described.
+    dash.keys("<Right>");
+    assert!(dash.screen().contains("updates: what each node wrote"), "{}", dash.screen());
     // Rollback says what it deletes.
     dash.keys("<Tab><Left>");
     assert!(
@@ -166,6 +196,65 @@ fn a_refused_run_keeps_the_draft() {
     let run = Started { run_id: "01a1fbb5-1743-72b0-bac9-4236eccc288a".into(), was_found: false };
     dash.done(EffectResult::Acted(number, thread, Ok(Acted::Started(run))));
     assert!(!dash.app.overlays.iter().any(|overlay| matches!(overlay, Overlay::Compose(_))), "{}", dash.screen());
+}
+
+#[test]
+fn a_refused_option_is_marked() {
+    let mut dash = composer((140, 40), Some(schema()));
+    let invalid =
+        ("the server rejected a field", Kind::Invalid(vec!["config.recursion_limit: must be a number".into()]));
+    let webhook = ("Webhook host blocked: loopback IP range", Kind::Status(422));
+    for ((detail, kind), option, rule) in [
+        (invalid, "▌ config", "✗ the server refused it: recursion_limit: must be a number"),
+        (webhook, "▌ webhook", "✗ the server refused it: Webhook host blocked: loopback IP range"),
+    ] {
+        let (number, thread, _) = started(&dash.keys("Hello<ctrl-s>")).unwrap_or_else(|| panic!("{}", dash.screen()));
+        let error = ApiError { kind, at: Place::default(), detail: detail.into(), hint: None };
+        let failed = StartError { failure: StartFailure::Refused, error };
+        dash.done(EffectResult::Acted(number, thread, Err(failed)));
+        let screen = dash.screen();
+        assert!(screen.contains(option) && screen.contains(rule), "{screen}");
+        dash.keys("<ctrl-o>");
+    }
+}
+
+#[test]
+fn the_composer_marks_the_fields_that_the_graph_rejected() {
+    let mut failed = records("error", "failed", json!([run("r1", "error")]));
+    // Captured from the Python server: a graph with a pydantic state, and input with three invalid fields.
+    failed.thread["error"] = json!({
+        "error": "ValidationError",
+        "message": "3 validation errors for State\ncustomer\n  String should have at least 1 character \
+            [type=string_too_short, input_value='', input_type=str]\n    For further information visit \
+            https://errors.pydantic.dev/2.14/v/string_too_short\ntags.0\n  Input should be a valid string \
+            [type=string_type, input_value=1, input_type=int]\n    For further information visit \
+            https://errors.pydantic.dev/2.14/v/string_type\nlog\n  Input should be a valid list \
+            [type=list_type, input_value='', input_type=str]"
+    });
+    let mut dash = page((140, 40), &failed);
+    let effects = dash.keys("n");
+    let asked = effects.iter().find_map(|effect| match effect {
+        Effect::FetchGraphFacts(server, id) => Some((server.clone(), id.clone())),
+        _ => None,
+    });
+    let (server, assistant) = asked.unwrap_or_else(|| panic!("{effects:?}"));
+    let schema = json!({
+        "properties": {"customer": {"type": "string"}, "tags": {"type": "array", "items": {"type": "string"}}},
+        "type": "object",
+    });
+    dash.done(EffectResult::GraphFacts(server, assistant, Ok(Box::new(facts(Some(schema))))));
+    let screen = dash.screen();
+    for expected in [
+        "✗ rejected in the last run: String should have at least 1 character",
+        "✗ rejected in the last run: item 1: Input should be a valid string",
+        // The form has no such field.
+        "✗ The graph rejected log in the last run: Input should be a valid list.",
+    ] {
+        assert!(screen.contains(expected), "{expected}: {screen}");
+    }
+    // On another thread that run says nothing.
+    dash.keys("<BackTab><Right>");
+    assert!(!dash.screen().contains("rejected"), "{}", dash.screen());
 }
 
 #[test]

@@ -37,6 +37,7 @@ mod records;
 mod redraw;
 mod reliability;
 mod resources;
+mod revisions;
 mod screens;
 mod search;
 mod security;

@@ -21,14 +21,14 @@ const THREAD: &str = "01a1fbb5-173d-77d7-b93d-09bf6dcc9775";
 const RUN: &str = "01a1fbb5-1743-72b0-bac9-4236eccc288a";
 
 /// A thread's records as a server sends them.
-struct Records {
-    thread: Value,
+pub(crate) struct Records {
+    pub(crate) thread: Value,
     state: Value,
     runs: Value,
 }
 
 /// A thread with this status, and a state as in a captured case.
-fn records(status: &str, case: &str, runs: Value) -> Records {
+pub(crate) fn records(status: &str, case: &str, runs: Value) -> Records {
     let case = fixture(case);
     let mut state = case["state"].clone();
     state["created_at"] = json!("2026-11-21T13:54:00Z");
@@ -58,7 +58,7 @@ fn fixture(case: &str) -> Value {
     case
 }
 
-fn run(id: &str, status: &str) -> Value {
+pub(crate) fn run(id: &str, status: &str) -> Value {
     json!({"run_id": id, "status": status, "created_at": "2026-11-21T13:53:00Z", "updated_at": "2026-11-21T13:54:00Z",
            "assistant_id": "a-support", "kwargs": {"input": {"n": 1}}})
 }
@@ -91,7 +91,7 @@ fn snapshot(dash: &mut Dash, records: &Records) {
 }
 
 /// Opens the page of a thread with these records.
-fn page(size: (u16, u16), records: &Records) -> Dash {
+pub(crate) fn page(size: (u16, u16), records: &Records) -> Dash {
     let mut dash = demo_like(size);
     dash.open_thread();
     snapshot(&mut dash, records);

@@ -95,6 +95,13 @@ pub struct ServerInfo {
     pub raw: Value,
 }
 
+impl ServerInfo {
+    /// Returns the revision of the deployment that answered.
+    pub fn revision(&self) -> Option<&str> {
+        self.raw["host"]["host_revision_id"].as_str().filter(|id| !id.is_empty())
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct ThreadQuery {
     /// Maximum number of rows.

@@ -1,5 +1,6 @@
 //! A form for an answer or for the input of a run: the fields that a JSON schema, or the arguments of an action, consist of.
 
+use super::form_list;
 use crate::exact_json::{self, Unreadable};
 use serde_json::{Map, Value, json};
 
@@ -24,6 +25,8 @@ pub enum FieldKind {
     Text,
     /// A text that is sent as a list with one message of the user.
     Message,
+    /// A list of texts, numbers, or other single values of this kind: one per line.
+    List(Box<FieldKind>),
     /// An object with a form of its own.
     Object(Box<Form>),
     /// Anything else, typed as JSON.
@@ -162,9 +165,21 @@ impl Field {
         let mut field = Field { keeps_empty: false, ..Field::of_schema(root, name, schema, is_required) };
         let schema = resolved(root, schema).unwrap_or(schema);
         let (inner, _) = without_null(root, schema);
+        if field.initial.as_ref().is_some_and(is_empty) {
+            // Left out, it is the same.
+            field.initial = None;
+            field.rule = rule_of(&field.kind, inner, None, is_required);
+        }
         if is_outer && name == "messages" && is_message_list(inner) {
             let rule = "sent as a message of the user";
             field = Field { kind: FieldKind::Message, initial: None, rule: rule.into(), ..field };
+        } else if field.kind == FieldKind::Json
+            && field.initial.as_ref().is_none_or(Value::is_array)
+            && let Some(items) = form_list::items_of(root, inner)
+        {
+            let kind = FieldKind::List(Box::new(items));
+            let rule = rule_of(&kind, inner, field.initial.as_ref(), is_required);
+            field = Field { kind, rule, ..field };
         } else if field.kind == FieldKind::Json
             && is_outer
             && field.initial.is_none()
@@ -209,6 +224,7 @@ impl Field {
             FieldKind::Integer | FieldKind::Number => value.is_number(),
             FieldKind::Text => value.is_string(),
             FieldKind::Message => message_text(value).is_some(),
+            FieldKind::List(_) => value.is_array(),
             FieldKind::Object(_) => value.is_object(),
             FieldKind::Json => true,
         };
@@ -227,6 +243,7 @@ impl Field {
         match (&self.kind, value) {
             (FieldKind::Text, Value::String(text)) => text.clone(),
             (FieldKind::Message, value) => message_text(value).unwrap_or_default().to_string(),
+            (FieldKind::List(items), value) => form_list::text_of(items, value),
             (_, value) => value.to_string(),
         }
     }
@@ -237,22 +254,15 @@ impl Field {
     /// What the text must be.
     pub fn value_of(&self, typed: &str) -> Result<Option<Value>, String> {
         let trimmed = typed.trim();
-        match self.kind {
+        match &self.kind {
             FieldKind::Text if typed.is_empty() && !self.keeps_empty => Ok(None),
             FieldKind::Text => Ok(Some(Value::String(typed.to_string()))),
             FieldKind::Message if typed.is_empty() => Ok(None),
             FieldKind::Message => Ok(Some(json!([{"role": "user", "content": typed}]))),
             _ if trimmed.is_empty() => Ok(None),
-            FieldKind::Integer => match exact_json::parse(trimmed) {
-                Ok(value) if value.is_i64() || value.is_u64() => Ok(Some(value)),
-                Err(Unreadable::Inexact(inexact)) => Err(inexact.to_string()),
-                _ => Err("must be an integer".into()),
-            },
-            FieldKind::Number => match exact_json::parse(trimmed) {
-                Ok(value) if value.is_number() => Ok(Some(value)),
-                Err(Unreadable::Inexact(inexact)) => Err(inexact.to_string()),
-                _ => Err("must be a number".into()),
-            },
+            FieldKind::Integer => typed_number(trimmed, true).map(Some),
+            FieldKind::Number => typed_number(trimmed, false).map(Some),
+            FieldKind::List(items) => form_list::value_of(items, typed),
             FieldKind::Json | FieldKind::Boolean | FieldKind::Choice(_) | FieldKind::Object(_) => {
                 match exact_json::parse(trimmed) {
                     Ok(value) => Ok(Some(value)),
@@ -266,11 +276,29 @@ impl Field {
     }
 }
 
+/// Returns the number that a typed text means.
+///
+/// # Errors
+/// What the text must be.
+pub(super) fn typed_number(typed: &str, is_integer: bool) -> Result<Value, String> {
+    let fits = |value: &Value| if is_integer { value.is_i64() || value.is_u64() } else { value.is_number() };
+    match exact_json::parse(typed) {
+        Ok(value) if fits(&value) => Ok(value),
+        Err(Unreadable::Inexact(inexact)) => Err(inexact.to_string()),
+        _ if is_integer => Err("must be an integer".into()),
+        _ => Err("must be a number".into()),
+    }
+}
+
 /// Returns the text of a list with nothing but one message of the user, as the form writes it.
 fn message_text(value: &Value) -> Option<&str> {
     let [message] = value.as_array()?.as_slice() else { return None };
     let is_plain = message.as_object()?.len() == 2 && message["role"] == "user";
     message["content"].as_str().filter(|text| is_plain && !text.is_empty())
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Map::is_empty)
 }
 
 /// Whether a schema is that of a list of messages: graphs declare theirs as a list of anything, or of each type of message.
@@ -292,7 +320,7 @@ fn text(value: &Value) -> Option<String> {
 }
 
 /// Follows references within the schema; none where they lead nowhere, out of it, or in a circle.
-fn resolved<'s>(root: &'s Value, mut schema: &'s Value) -> Option<&'s Value> {
+pub(super) fn resolved<'s>(root: &'s Value, mut schema: &'s Value) -> Option<&'s Value> {
     for _ in 0..MAX_REFERENCES {
         let Some(reference) = schema.get("$ref").and_then(Value::as_str) else { return Some(schema) };
         schema = root.pointer(reference.strip_prefix('#')?)?;
@@ -311,7 +339,7 @@ fn without_null<'s>(root: &'s Value, schema: &'s Value) -> (&'s Value, bool) {
     }
 }
 
-fn kind_of(schema: &Value) -> FieldKind {
+pub(super) fn kind_of(schema: &Value) -> FieldKind {
     if let Some(values) = schema["enum"].as_array().filter(|values| (1..=MAX_CHOICES).contains(&values.len())) {
         return FieldKind::Choice(values.clone());
     }
@@ -331,6 +359,7 @@ fn rule_of(kind: &FieldKind, schema: &Value, default: Option<&Value>, is_require
         FieldKind::Integer => Some("integer".into()),
         FieldKind::Number => Some("number".into()),
         FieldKind::Text => Some("text".to_string()),
+        FieldKind::List(items) => Some(form_list::words(items)),
         FieldKind::Message | FieldKind::Object(_) => None,
         FieldKind::Json => Some(match schema["type"].as_str() {
             Some("array") => "list as JSON".into(),
@@ -345,10 +374,25 @@ fn rule_of(kind: &FieldKind, schema: &Value, default: Option<&Value>, is_require
         (None, Some(max)) => Some(format!("at most {max}")),
         (None, None) => None,
     });
-    parts.extend(bound("minLength").filter(|n| n != "0").map(|n| format!("at least {n} characters")));
-    parts.extend(bound("maxLength").map(|n| format!("at most {n} characters")));
+    parts.extend(bound("exclusiveMinimum").map(|n| format!("more than {n}")));
+    parts.extend(bound("exclusiveMaximum").map(|n| format!("less than {n}")));
+    let mut size = |key: &str, words: &str, of: &str| {
+        let n = bound(key).filter(|n| key.starts_with("max") || n != "0");
+        parts.extend(n.map(|n| format!("{words} {n} {of}{}", if n == "1" { "" } else { "s" })));
+    };
+    size("minItems", "at least", "item");
+    size("maxItems", "at most", "item");
+    size("minLength", "at least", "character");
+    size("maxLength", "at most", "character");
+    let named = |key: &str| text(&schema[key]).map(|name| crate::text::seen(&name, 40));
+    parts.extend(named("format"));
+    parts.extend(named("pattern").map(|pattern| format!("matches {pattern}")));
     if let Some(default) = default {
-        let shown = default.as_str().map_or_else(|| default.to_string(), str::to_string);
+        let shown = match (kind, default) {
+            (_, Value::String(text)) => text.clone(),
+            (FieldKind::List(items), Value::Array(_)) => form_list::text_of(items, default).replace('\n', ", "),
+            _ => default.to_string(),
+        };
         parts.push(format!("default {}", crate::text::head(&shown, 40)));
     } else if !is_required {
         parts.push("optional".into());

@@ -12,6 +12,7 @@ mod deployment;
 mod failure;
 mod first_error;
 mod form;
+mod form_list;
 mod inbox;
 mod intent;
 mod log;

@@ -110,6 +110,23 @@ impl RunOption {
             RunOption::Webhook => "webhook",
         }
     }
+
+    /// Returns the option that a part of a request's body is: `config.recursion_limit` is of the configuration.
+    pub fn of_field(path: &str) -> Option<RunOption> {
+        Some(match path.split(['.', '[']).next()? {
+            "stream_mode" | "stream_subgraphs" => RunOption::Modes,
+            "multitask_strategy" => RunOption::Conflict,
+            "interrupt_before" => RunOption::Before,
+            "interrupt_after" => RunOption::After,
+            "after_seconds" => RunOption::Delay,
+            "durability" => RunOption::Durability,
+            "context" => RunOption::Context,
+            "config" => RunOption::Config,
+            "metadata" => RunOption::Metadata,
+            "webhook" => RunOption::Webhook,
+            _ => return None,
+        })
+    }
 }
 
 /// Why an option can't be sent.

@@ -119,25 +119,35 @@ pub struct KnownRevisions {
     pub newest: Option<String>,
     /// The one that serves traffic.
     pub serving: Option<String>,
+    /// Those of its list of revisions, if that was loaded: each with what it was made from, such as `main@77ab10c`.
+    pub listed: Vec<(String, Option<String>)>,
 }
 
 impl KnownRevisions {
     /// Judges a run by these revisions: by the `config` that it was started with, and its metadata. Returns a few words, such as
     /// `new revision 4444444`, and nothing if neither names a revision.
     pub fn words(&self, config: &Value, metadata: &Value) -> Option<String> {
-        let (_, name) = named(config, metadata)?;
-        let id = short_id(&name);
-        Some(match (&self.newest, &self.serving) {
-            (Some(newest), _) if *newest == name => format!("{} {id}", RevisionAge::New.words()),
-            (Some(_), Some(serving)) if *serving == name => format!("{} {id}", RevisionAge::Old.words()),
-            (Some(newest), _) => format!("revision {id}, the newest is {}", short_id(newest)),
-            (None, _) => format!("revision {id}"),
-        })
+        named(config, metadata).map(|(_, name)| self.words_for(&name))
+    }
+
+    /// Judges the revision that a run's metadata names.
+    pub fn words_for(&self, name: &str) -> String {
+        let listed = self.listed.iter().find(|(id, _)| id == name);
+        let id = listed.and_then(|(_, made_from)| made_from.clone()).unwrap_or_else(|| short_id(name));
+        match &self.newest {
+            Some(newest) if newest == name => format!("{} {id}", RevisionAge::New.words()),
+            Some(_) if listed.is_some() || self.serving.as_deref() == Some(name) => {
+                format!("{} {id}", RevisionAge::Old.words())
+            }
+            // It may name a commit, which can be that of the newest one.
+            Some(newest) => format!("revision {id}, the newest is {}", short_id(newest)),
+            None => format!("revision {id}"),
+        }
     }
 }
 
 /// Returns the revision that a run's metadata names, and the field that does.
-fn named(config: &Value, metadata: &Value) -> Option<(&'static str, String)> {
+pub(super) fn named(config: &Value, metadata: &Value) -> Option<(&'static str, String)> {
     let places = [&config["metadata"], &config["configurable"], metadata];
     FIELDS.into_iter().find_map(|field| {
         let name = places.iter().find_map(|place| place[field].as_str().filter(|name| !name.is_empty()))?;
@@ -189,7 +199,8 @@ mod tests {
 
     #[test]
     fn the_words_for_a_screen_name_the_revision() {
-        let known = KnownRevisions { newest: Some(NEWEST.into()), serving: Some(OLDER.into()) };
+        let known =
+            KnownRevisions { newest: Some(NEWEST.into()), serving: Some(OLDER.into()), ..KnownRevisions::default() };
         let words = |name: &str| known.words(&json!({"metadata": {"host_revision_id": name}}), &Value::Null);
         assert_eq!(words(NEWEST).as_deref(), Some("new revision 44444444…4444"));
         assert_eq!(words(OLDER).as_deref(), Some("old revision 33333333…3333"));

@@ -5,7 +5,7 @@
 
 mod field;
 
-use super::{Thread, python_repr};
+use super::{Thread, python_repr, run_revision};
 use crate::exact_json::Inexact;
 use field::{Asked, Field, IgnoredText, object};
 use jiff::Timestamp;
@@ -155,6 +155,8 @@ pub struct RunFacts {
     pub input: Option<String>,
     /// The number of its current attempt, from 1, where the record says so.
     pub attempt: Option<u64>,
+    /// The revision that ran it, where its metadata names one.
+    pub revision: Option<String>,
 }
 
 impl RunFacts {
@@ -408,6 +410,16 @@ impl TaskFacts {
     }
 }
 
+/// Returns the revision that the config and the metadata of a run name. Few do, so most are not parsed.
+fn revision_in(places: [Option<&RawValue>; 2]) -> Option<String> {
+    let names_one = |json: &str| ["revision", "REVISION", "ref_sha", "REF_SHA"].iter().any(|key| json.contains(key));
+    let [config, metadata] = places.map(|raw| {
+        let json = raw.map(RawValue::get).filter(|json| names_one(json));
+        json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default()
+    });
+    run_revision::named(&config, &metadata).map(|(_, name)| name)
+}
+
 impl RunFacts {
     /// Reads a run's record.
     ///
@@ -470,6 +482,7 @@ impl RunFacts {
             kwargs: json(&row.kwargs),
             input: json(&row.input),
             attempt: attempt(&row.metadata).or_else(|| attempt(&config.metadata)),
+            revision: revision_in([kwargs.config.0, row.metadata.0]),
         })
     }
 

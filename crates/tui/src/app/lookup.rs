@@ -13,7 +13,7 @@ use crate::session::profile::{Health, ProfileState};
 use crate::session::thread::{ModesView, Offers, ThreadView};
 use runtail_api::{ApiError, ServerInfo, ServerKind};
 use runtail_core::model::{Assistant, KnownRevisions, Run, Thread, ThreadStatus};
-use runtail_core::text::short_id;
+use runtail_core::text::{self, short_id};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -155,7 +155,13 @@ impl Lookup for App {
         let row = rows.iter().find(|row| row.profile_name == server.profile && row.name == *server.name)?;
         let deployment = row.deployment.as_ref()?;
         let newest = row.newest_id().map(str::to_string);
-        Some(KnownRevisions { newest, serving: deployment.active_revision_id.clone() })
+        let history = self.deployments.histories.get(&row.id);
+        let listed = history.into_iter().flat_map(|history| &history.revisions);
+        let listed = listed.map(|one| {
+            let made_from = one.source_revision_config.made_from();
+            (one.id.clone(), made_from.map(|name| text::seen(&name, 40)))
+        });
+        Some(KnownRevisions { newest, serving: deployment.active_revision_id.clone(), listed: listed.collect() })
     }
 
     fn screens(&self) -> &'static [(&'static str, &'static str)] {

@@ -41,6 +41,26 @@ pub enum Warning {
     Active,
 }
 
+/// Returns what a mode sends.
+pub fn mode_meaning(mode: &str) -> &'static str {
+    match mode {
+        "messages-tuple" => "model tokens, each with its metadata",
+        "messages" => "messages in the legacy format (full text each time)",
+        "updates" => "what each node wrote",
+        "values" => "the state after each step",
+        "custom" => "custom events emitted by nodes",
+        "tasks" => "start, end and result of each task",
+        "checkpoints" => "each checkpoint as it is saved",
+        "debug" => "tasks and checkpoints with full details",
+        "events" => "all LangChain events",
+        "run_modes" => "all events of its runs",
+        "lifecycle" => "run start/end only",
+        "state_update" => "manual state edits",
+        "subgraphs" => "the events of subgraphs too",
+        _ => "",
+    }
+}
+
 /// Returns the requests of an action on a thread, or on one of its runs.
 pub fn act_on_thread(thread: ThreadRef, run: Option<String>, action: Action) -> Requests {
     let ThreadRef { server, id: thread } = thread;

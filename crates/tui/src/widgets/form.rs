@@ -67,6 +67,7 @@ impl FieldDraft {
             FieldKind::Choice(values) if !values.contains(value) => "is none of the choices",
             FieldKind::Integer | FieldKind::Number if !value.is_number() => "is not a number",
             FieldKind::Text if !value.is_string() => "is not a text",
+            FieldKind::List(_) if !value.is_array() => "is not a list",
             FieldKind::Message if field.text_of(value).is_empty() => "is more than one text of the user",
             FieldKind::Object(form) => {
                 let inner = Some(Box::new(FormDraft::filled(form, value)?));
@@ -105,7 +106,7 @@ impl FieldDraft {
         match &field.kind {
             FieldKind::Boolean => FieldInput::Choice(&mut self.choice, 2, true),
             FieldKind::Choice(values) => FieldInput::Choice(&mut self.choice, values.len(), false),
-            FieldKind::Message => FieldInput::Text(&mut self.text, true),
+            FieldKind::Message | FieldKind::List(_) => FieldInput::Text(&mut self.text, true),
             FieldKind::Object(_) => FieldInput::Other,
             FieldKind::Json | FieldKind::Integer | FieldKind::Number | FieldKind::Text => {
                 FieldInput::Text(&mut self.text, false)

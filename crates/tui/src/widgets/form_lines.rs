@@ -14,6 +14,10 @@ const NUMBER: usize = 12;
 /// Maximum lines of a text box, and maximum columns of its text.
 const BOX_LINES: usize = 8;
 const BOX: usize = 116;
+/// Columns of a box beside its text.
+const FRAME: usize = 6;
+/// Columns before a note.
+const NOTE: usize = 3;
 /// Bytes of a description that are shown.
 const DESCRIPTION: usize = 400;
 
@@ -81,8 +85,10 @@ impl FieldLook<'_> {
 
     /// Returns the lines of a field, without those of the fields of an object.
     pub fn field(&self, field: &FormField, draft: &FieldDraft) -> Part {
-        if field.kind == FieldKind::Message {
-            return self.message(field, draft);
+        match field.kind {
+            FieldKind::Message => return self.boxed(field, draft, BOX),
+            FieldKind::List(_) if self.is_focused => return self.boxed(field, draft, FIELD),
+            _ => {}
         }
         let mut line = self.label(field);
         let before = line.width();
@@ -163,15 +169,15 @@ impl FieldLook<'_> {
         lines
     }
 
-    /// Returns the box of a message, with the field's name before its first line.
-    fn message(&self, field: &FormField, draft: &FieldDraft) -> Part {
+    /// Returns the box of a message or of a list, with the field's name before its first line.
+    fn boxed(&self, field: &FormField, draft: &FieldDraft, room: usize) -> Part {
         let label = self.label(field);
         let left = label.width();
-        let mut part = text_box(label, self.width, &draft.text, self.is_focused);
-        let is_hint_shown = self.has_hints && draft.text.is_empty();
+        let mut part = text_box(label, self.width.min(left + room + FRAME), &draft.text, self.is_focused);
+        let is_hint_shown = self.has_hints && (draft.text.is_empty() || field.kind != FieldKind::Message);
         if self.problem.is_some() || is_hint_shown {
-            let lines = self.with_notes(Line::of(Tone::Plain, &" ".repeat(left)), Vec::new(), left, field);
-            part.lines.extend(lines);
+            let blank = Line::of(Tone::Plain, &" ".repeat(left.saturating_sub(NOTE)));
+            part.lines.extend(self.with_notes(blank, Vec::new(), left, field));
         }
         part
     }
@@ -181,7 +187,7 @@ impl FieldLook<'_> {
 pub fn text_box(label: Line, width: usize, typed: &TextInput, is_focused: bool) -> Part {
     let frame = if is_focused { Tone::Accent } else { Tone::Dim };
     let left = label.width();
-    let room = width.saturating_sub(left + 6).clamp(8, BOX);
+    let room = width.saturating_sub(left + FRAME).clamp(8, BOX);
     let (row, col) = typed.cursor();
     let lines = typed.lines();
     let height = lines.len().clamp(1, BOX_LINES);

@@ -76,6 +76,8 @@ pub struct RunEntry {
     pub end_seq: Option<Seq>,
     /// Whether the server keeps its events; `None` if it doesn't say.
     pub resumable: Option<bool>,
+    /// The revision that ran it, where its metadata names one.
+    pub revision: Option<String>,
     /// Whether it comes from the server's record.
     pub is_recorded: bool,
 }
@@ -199,6 +201,7 @@ fn from_record(
             .and_then(|run| run.end_seq)
             .or(status.loaded.map(|loaded| loaded.seq).filter(|_| outcome.is_over())),
         resumable: record.resumable,
+        revision: record.revision.clone(),
         is_recorded: true,
     }
 }
@@ -310,6 +313,7 @@ fn from_stream(status: &Status, run: &LiveRun, number: Option<usize>) -> RunEntr
         first_seq: Some(run.first_seq),
         end_seq: run.end_seq,
         resumable: None,
+        revision: None,
         is_recorded: false,
     }
 }

@@ -10,7 +10,7 @@ use crate::widgets::form_lines::{FieldLook, FormLines, Part, flow, mark, one_lin
 use crate::widgets::line::{Line, Tone, marked, wrap};
 use crate::widgets::text_area_view::{shown_line, skip_columns};
 use runtail_api::StartFailure;
-use runtail_core::model::{ThreadStatus, rejected_fields};
+use runtail_core::model::FieldKind;
 use runtail_core::text;
 
 /// Columns before the values.
@@ -38,9 +38,10 @@ impl Composer {
             return vec![("composer.back", "close".into())];
         }
         let mut keys = vec![("composer.start", "start".to_string())];
+        keys.extend(self.choice_keys().map(|hint| ("", hint.to_string())));
         keys.push(match self.focus {
             Stop::Before | Stop::After => ("composer.next", "complete, next field".into()),
-            Stop::Json | Stop::Field(Section::Input, _, None) if self.is_long() => ("", "⏎ new line".into()),
+            Stop::Json | Stop::Field(..) if self.is_long() => ("", "⏎ new line".into()),
             _ => ("composer.next", "next field".into()),
         });
         if self.input.known_form().is_some() {
@@ -57,12 +58,26 @@ impl Composer {
         keys
     }
 
+    /// Names the keys that change a choice.
+    fn choice_keys(&self) -> Option<&'static str> {
+        match self.focus {
+            Stop::Where | Stop::Conflict => Some("← → choose"),
+            Stop::Modes => Some("← → move   Space on or off"),
+            Stop::Field(section, n, inner) => match self.field(section, n, inner)?.0.kind {
+                FieldKind::Choice(_) => Some("← → choose"),
+                FieldKind::Boolean => Some("y n set"),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     fn is_long(&self) -> bool {
         match self.focus {
             Stop::Json => true,
             Stop::Field(section, n, inner) => self
                 .field(section, n, inner)
-                .is_some_and(|(field, _)| field.kind == runtail_core::model::FieldKind::Message),
+                .is_some_and(|(field, _)| matches!(field.kind, FieldKind::Message | FieldKind::List(_))),
             _ => false,
         }
     }
@@ -91,7 +106,7 @@ impl Composer {
             if !is_small {
                 out.lines.push(Line::new());
             }
-            self.input_lines(&mut out, width, usize::from(inner.h), is_small);
+            self.input_lines(&mut out, cx, (width, usize::from(inner.h)), is_small);
             out.lines.push(Line::new());
         }
         self.option_lines(&mut out, width, is_small);
@@ -181,7 +196,7 @@ impl Composer {
         out.add(self.focus == Stop::Where, Part { lines, cursor: None });
     }
 
-    fn input_lines(&self, out: &mut FormLines, width: usize, height: usize, is_small: bool) {
+    fn input_lines(&self, out: &mut FormLines, cx: &Cx<'_>, (width, height): (usize, usize), is_small: bool) {
         let mut line = Line::of(Tone::Dim, &padded("Input", LABELS));
         if self.input.known_form().is_some() {
             option(&mut line, !self.input.as_json, "form");
@@ -209,23 +224,25 @@ impl Composer {
         }
         out.lines.push(line);
         match self.input.form() {
-            Some(form) => self.form_lines(out, Section::Input, form, width, is_small),
+            Some(form) => self.form_lines(out, form, &self.rejected(cx), (width, is_small)),
             None => self.json_lines(out, width, height),
         }
     }
 
-    fn form_lines(&self, out: &mut FormLines, section: Section, form: &FormDraft, width: usize, is_small: bool) {
+    fn form_lines(&self, out: &mut FormLines, form: &FormDraft, rejected: &[(String, String)], size: (usize, bool)) {
+        let problem_of = |path: &str, is_shown: bool| {
+            let own = self.problem_of(path).filter(|_| is_shown || self.was_tried);
+            own.or_else(|| self.rejected_at(rejected, path))
+        };
         for (n, (field, draft)) in form.form.fields.iter().zip(&form.fields).enumerate() {
-            let stop = Stop::Field(section, n, None);
-            let is_shown = self.was_tried || draft.was_left;
-            let problem = self.problem_of(&field.name).filter(|_| is_shown && !draft.is_open);
-            self.field_lines(out, stop, (field, draft), problem.as_deref(), (width, is_small));
+            let stop = Stop::Field(Section::Input, n, None);
+            let problem = problem_of(&field.name, draft.was_left).filter(|_| !draft.is_open);
+            self.field_lines(out, stop, (field, draft), problem.as_deref(), size);
             let Some(inner) = draft.inner.as_ref().filter(|_| draft.is_open) else { continue };
             for (at, (inner_field, inner_draft)) in inner.form.fields.iter().zip(&inner.fields).enumerate() {
-                let path = format!("{}.{}", field.name, inner_field.name);
-                let problem = self.problem_of(&path).filter(|_| self.was_tried || inner_draft.was_left);
-                let stop = Stop::Field(section, n, Some(at));
-                self.field_lines(out, stop, (inner_field, inner_draft), problem.as_deref(), (width, is_small));
+                let problem = problem_of(&format!("{}.{}", field.name, inner_field.name), inner_draft.was_left);
+                let stop = Stop::Field(Section::Input, n, Some(at));
+                self.field_lines(out, stop, (inner_field, inner_draft), problem.as_deref(), size);
             }
         }
     }
@@ -298,11 +315,10 @@ impl Composer {
         }
     }
 
-    /// Names the fields that the graph rejected in the thread's last run.
+    /// Names the fields that the graph rejected in the thread's last run, if they are not marked in the form.
     fn rejected_lines(&self, out: &mut FormLines, cx: &Cx<'_>, width: usize) {
-        let status = self.target_thread().and_then(|thread| cx.lookup.page_status(&thread));
-        let Some(ThreadStatus::Failed { error, .. }) = status else { return };
-        for (field, rule) in rejected_fields(&error).iter().take(REJECTED) {
+        let rejected = self.rejected(cx);
+        for (field, rule) in rejected.iter().filter(|(field, _)| !self.is_marked(field)).take(REJECTED) {
             let said = format!("The graph rejected {field} in the last run: {rule}.");
             out.lines.extend(marked((Tone::Bad, "✗ "), Tone::Plain, &said, width));
         }

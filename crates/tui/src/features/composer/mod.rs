@@ -6,6 +6,7 @@ mod keys;
 mod lines;
 mod option_lines;
 pub mod options;
+mod rejected;
 mod start;
 #[cfg(test)]
 mod tests;
@@ -245,6 +246,10 @@ impl Composer {
         self.is_sending = false;
         self.refused = Some(failed);
         self.top = 0;
+        if let Some((option, _)) = self.refused_option() {
+            self.shows_options = true;
+            self.focus = self.stop_of(option);
+        }
     }
 
     /// Forgets what was meant for the run that was started. Its input stays, for another run like it.

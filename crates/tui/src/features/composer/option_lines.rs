@@ -3,6 +3,7 @@
 use super::Composer;
 use super::keys::{Section, Stop};
 use super::lines::LABELS;
+use crate::session::run::mode_meaning;
 use crate::widgets::form_lines::{FormLines, Part, flow, one_line, option, padded, problem_lines};
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::text_input::TextInput;
@@ -24,13 +25,15 @@ impl Composer {
             let found = problems.iter().find(|problem| problem.option == option);
             found.map(|problem| problem.rule.clone())
         };
+        let refused =
+            |option: RunOption| self.refused_option().filter(|(refused, _)| *refused == option).map(|(_, why)| why);
         self.mode_lines(out, width, problem(RunOption::Modes));
         self.conflict_lines(out, width);
         self.break_lines(out, width, [problem(RunOption::Before), problem(RunOption::After)]);
         for (n, (option, field, draft)) in self.options.rare.iter().enumerate() {
             let stop = Stop::Field(Section::Options, n, None);
             let is_shown = self.was_tried || draft.was_left;
-            let problem = problem(*option).filter(|_| is_shown);
+            let problem = problem(*option).filter(|_| is_shown).or_else(|| refused(*option));
             self.field_lines(out, stop, (field, draft), problem.as_deref(), (width, is_small));
             let Some(inner) = draft.inner.as_ref().filter(|_| draft.is_open) else { continue };
             for (at, pair) in inner.form.fields.iter().zip(&inner.fields).enumerate() {
@@ -72,6 +75,10 @@ impl Composer {
         };
         let modes = self.options.modes.iter().enumerate().map(mode).collect();
         let mut lines = flow(self.option_label(Stop::Modes, "modes"), LABELS, modes, width);
+        if let Some((name, _)) = self.options.modes.get(self.options.mode_at).filter(|_| is_focused) {
+            let said = format!("{}{name}: {}", " ".repeat(LABELS), mode_meaning(name));
+            lines.push(Line::of(Tone::Dim, &said));
+        }
         lines.extend(problem.iter().flat_map(|problem| problem_lines(&" ".repeat(LABELS), problem, width)));
         out.add(is_focused, Part { lines, cursor: None });
     }

@@ -6,7 +6,7 @@ use crate::session::msg::{Effect, StreamTarget};
 use crate::session::run::Where;
 use crate::session::{Cx, Request, Requests, Route};
 use runtail_api::{RunStart, StartFailure, StartGuard, ThreadIntent};
-use runtail_core::model::{Conflict, OptionProblem, RunCreate, RunOption, RunOptions, ThreadStatus};
+use runtail_core::model::{Conflict, FieldKind, OptionProblem, RunCreate, RunOption, RunOptions, ThreadStatus};
 use runtail_core::text;
 use runtail_stream::Target;
 use std::sync::Arc;
@@ -71,7 +71,10 @@ impl Composer {
         let text = |path: &str, rule: &str| match path {
             "" if self.input.as_json => format!("The input is not valid JSON: {rule}."),
             "" => sentence(rule),
-            path => sentence(&format!("{}: {rule}", text::seen(path, 60))),
+            path => match self.item_of(path) {
+                Some((list, item)) => sentence(&format!("{}: {item} {rule}", text::seen(list, 60))),
+                None => sentence(&format!("{}: {rule}", text::seen(path, 60))),
+            },
         };
         let mut problems: Vec<(Stop, String)> =
             found.iter().map(|(path, rule)| (stop(path), text(path, rule))).collect();
@@ -86,8 +89,29 @@ impl Composer {
         let is_own = |(known, _): &&(String, String)| known == path || known.starts_with(&format!("{path}."));
         let is_shown = |(_, rule): &&(String, String)| rule != "required" || self.place != Where::ThisThread;
         let (known, rule) = found.iter().filter(is_own).find(is_shown)?;
-        let below = known.strip_prefix(path).unwrap_or_default().trim_start_matches('.');
-        Some(if below.is_empty() { rule.clone() } else { format!("{} {rule}", text::seen(below, 40)) })
+        Some(match self.item_of(known).filter(|(list, _)| *list == path) {
+            Some((_, item)) => format!("{item} {rule}"),
+            None => match below(path, known) {
+                "" => rule.clone(),
+                below => format!("{} {rule}", text::seen(below, 40)),
+            },
+        })
+    }
+
+    /// Splits the path of an item of a list that is a field of the form: into the list's path, and the item in words.
+    pub(super) fn item_of<'p>(&self, path: &'p str) -> Option<(&'p str, String)> {
+        let (list, index) = path.rsplit_once('.')?;
+        let index: usize = index.parse().ok()?;
+        let mut form = Some(&self.input.form()?.form);
+        let mut kind = None;
+        for name in list.split('.') {
+            kind = form?.fields.iter().find(|field| field.name == name).map(|field| &field.kind);
+            form = match kind {
+                Some(FieldKind::Object(inner)) => Some(inner),
+                _ => None,
+            };
+        }
+        matches!(kind, Some(FieldKind::List(_))).then(|| (list, format!("item {}", index + 1)))
     }
 
     pub(super) fn stop_of(&self, option: RunOption) -> Stop {
@@ -199,6 +223,11 @@ impl Composer {
             other => format!("A run is active on this thread: {}.", other.consequence()),
         }
     }
+}
+
+/// Returns the rest of a path that begins with another one.
+pub(super) fn below<'p>(path: &str, known: &'p str) -> &'p str {
+    known.strip_prefix(path).unwrap_or_default().trim_start_matches('.')
 }
 
 /// Formats a rule as a sentence with a capital letter and a period. A name stays as it is.

@@ -39,6 +39,7 @@ fn captured_schemas_become_forms() {
             FieldKind::Number => "number",
             FieldKind::Text => "text",
             FieldKind::Message => "message",
+            FieldKind::List(_) => "list",
             FieldKind::Object(_) => "object",
             FieldKind::Json => "json",
         };
@@ -46,11 +47,11 @@ fn captured_schemas_become_forms() {
     };
     let row = |name: &str, kind, rule: &str| (name.to_string(), kind, rule.to_string());
     let expected = vec![
-        row("customer", "text", "text, at least 1 characters, required by this graph"),
+        row("customer", "text", "text, at least 1 character, required by this graph"),
         row("level", "choice", "default low"),
         row("urgent", "boolean", "default false"),
         row("price", "number", "number, 0 or more, optional"),
-        row("tags", "json", "list as JSON, optional"),
+        row("tags", "list", "texts, one per line, optional"),
         row("items", "json", "list as JSON, optional"),
         row("extra", "json", "object as JSON, optional"),
     ];

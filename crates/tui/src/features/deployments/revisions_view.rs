@@ -10,6 +10,7 @@ use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::theme::phase_glyph;
+use jiff::Timestamp;
 use runtail_core::model::{Phase, Revision, RevisionRole};
 use runtail_core::text;
 use std::time::Duration;
@@ -105,6 +106,9 @@ fn list(
     // A row as wide as a wide screen would be hard to read.
     let rows = Area { w: rows.w.min(MAX_WIDTH), ..rows };
     let mut lines: Vec<(Option<usize>, Line)> = Vec::new();
+    let reported = reported(d, cx);
+    let when = reported.and_then(|(_, at)| Duration::try_from(cx.session.now - at?).ok());
+    let when = when.map(|age| format!(", {} ago", text::age(age))).unwrap_or_default();
     for (number, revision) in history.revisions.iter().enumerate() {
         lines.push((
             Some(number),
@@ -117,6 +121,13 @@ fn list(
         if let Some(message) = revision.extra.get("status_message").and_then(|m| m.as_str()).filter(|m| !m.is_empty()) {
             lines.push((None, Line::of(Tone::Bad, "  ").with(Tone::Plain, message)));
         }
+        if reported.as_ref().is_some_and(|(id, _)| *id == revision.id) {
+            lines.push((None, Line::of(Tone::Dim, &format!("  reported by the server{when}"))));
+        }
+    }
+    if let Some((id, _)) = reported.filter(|(id, _)| history.revisions.iter().all(|one| one.id != *id)) {
+        let words = format!("  The server reports {}, not listed here.", text::short_id(id));
+        lines.push((None, Line::of(Tone::Dim, &words)));
     }
     let at = d.revision_picker.at(&d.revision_ids());
     let marked = lines.iter().position(|(n, _)| n.is_some() && *n == at).unwrap_or(0);
@@ -139,6 +150,13 @@ fn list(
             canvas.select(Area { h: 1, ..rows }, y, focused);
         }
     }
+}
+
+/// Returns the revision that the server of the selected deployment reports, and when that was loaded.
+fn reported<'a>(d: &Deployments, cx: &'a Cx<'_>) -> Option<(&'a str, Option<Timestamp>)> {
+    let server = d.list.selected()?.server(&cx.session.profiles)?;
+    let info = cx.lookup.server_info(&server)?;
+    Some((info.value.as_ref()?.revision()?, info.at))
 }
 
 fn revision_line(

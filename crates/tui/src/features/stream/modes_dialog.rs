@@ -4,6 +4,7 @@ use super::viewer::Viewer;
 use crate::input::action::{Action, Context};
 use crate::session::msg::StreamTarget;
 use crate::session::page::overlay_head;
+use crate::session::run::mode_meaning;
 use crate::session::thread::ModesView;
 use crate::session::{Component, Cx, Request, Requests};
 use crate::widgets::canvas::Canvas;
@@ -155,7 +156,7 @@ impl ModesDialog {
                 (false, false) => Tone::Dim,
             };
             line.push(tone, &format!("{name:NAME_WIDTH$}"));
-            line.push(Tone::Dim, if is_available { meaning(name) } else { "not enabled when the run started" });
+            line.push(Tone::Dim, if is_available { mode_meaning(name) } else { "not enabled when the run started" });
             lines.push(line);
         }
         lines.push(Line::new());
@@ -241,25 +242,6 @@ pub(super) fn is_thread(target: &StreamTarget) -> bool {
 /// Returns whether the stream can send a mode, as far as that is known.
 fn is_available(view: &ModesView, mode: &str) -> bool {
     is_thread(&view.target) || view.terms.as_ref().is_none_or(|terms| terms.modes.iter().any(|m| m == mode))
-}
-
-/// Returns what a mode sends.
-fn meaning(mode: &str) -> &'static str {
-    match mode {
-        "messages-tuple" => "model tokens, each with its metadata",
-        "messages" => "messages in the legacy format (full text each time)",
-        "updates" => "what each node wrote",
-        "values" => "the state after each step",
-        "custom" => "custom events emitted by nodes",
-        "tasks" => "start, end and result of each task",
-        "checkpoints" => "each checkpoint as it is saved",
-        "debug" => "tasks and checkpoints with full details",
-        "events" => "all LangChain events",
-        "run_modes" => "all events of its runs",
-        "lifecycle" => "run start/end only",
-        "state_update" => "manual state edits",
-        _ => "",
-    }
 }
 
 #[cfg(test)]

@@ -137,6 +137,7 @@ impl StreamState {
     fn lay_out(&mut self, cx: &Cx<'_>) {
         if let Some(viewer) = self.tabs.shown_mut() {
             viewer.apply_prefs(&cx.session.prefs);
+            viewer.know_revisions(|server| cx.lookup.revisions(server));
             // When time travel ends, its line in the head disappears.
             viewer.advance_time_travel(cx.session.now);
         }

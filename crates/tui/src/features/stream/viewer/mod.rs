@@ -28,6 +28,7 @@ use jiff::tz::TimeZone;
 use runs::UnseenRuns;
 use runtail_api::ApiError;
 use runtail_core::config::{EventLogLimits, Timestamps};
+use runtail_core::model::KnownRevisions;
 use runtail_stream::projection::{DeliveryLog, Projections};
 use runtail_stream::{End, EventLog, Item, Limits, Record, Seq, Target};
 use std::sync::Arc;
@@ -145,6 +146,8 @@ pub struct Viewer {
     /// The number of the stream in this session, which also identifies its subscription.
     pub id: u64,
     pub server: ServerRef,
+    /// The revisions of the server's deployment, if it has one. The Runs view names them.
+    pub revisions: Option<KnownRevisions>,
     pub target: StreamTarget,
     /// The thread, once it is known.
     pub thread_id: Option<String>,
@@ -240,6 +243,7 @@ impl Viewer {
             modes: StreamModes::of(&target),
             id,
             server,
+            revisions: None,
             target,
             thread_id,
             run_id,

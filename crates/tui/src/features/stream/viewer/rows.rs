@@ -162,8 +162,8 @@ impl Viewer {
                 .map(|row| views::updates::line(row, self.event_log.get(row.seq).as_ref(), width, &clock)),
             View::Timeline => self.bars.line(p, key, width),
             View::Runs => self.runs_row(key).map(|row| match row {
-                RunsRow::Run(run) => views::runs::record_line(run, p, &self.wall_clock()),
-                RunsRow::Event(row) => views::runs::line(row, p, width, &clock),
+                RunsRow::Run(run) => views::runs::record_line(run, p, self.revisions.as_ref(), &self.wall_clock()),
+                RunsRow::Event(row) => views::runs::line(row, p, self.revisions.as_ref(), width, &clock),
             }),
             View::Custom => row_at(p.custom.rows(), key).map(|row| {
                 views::custom::line(row, self.event_log.get(row.seq).as_ref(), self.as_received, width, &clock)

@@ -2,7 +2,9 @@
 //! the thread's runs.
 
 use super::{View, Viewer};
+use crate::session::msg::ServerRef;
 use crate::widgets::scroll::Flat;
+use runtail_core::model::KnownRevisions;
 use runtail_stream::projection::{LifecycleRow, RunEntry};
 use runtail_stream::{Seq, SnapshotFields};
 use serde::Deserialize;
@@ -68,6 +70,13 @@ pub(crate) enum RunsRow<'a> {
 }
 
 impl Viewer {
+    /// Sets the revisions of the server's deployment while the Runs view names them.
+    pub(crate) fn know_revisions(&mut self, known: impl FnOnce(&ServerRef) -> Option<KnownRevisions>) {
+        let is_shown =
+            self.halves[self.focused_half] == View::Runs || (self.split && self.halves.contains(&View::Runs));
+        self.revisions = if is_shown { known(&self.server) } else { None };
+    }
+
     /// Updates the entries from the thread's runs.
     pub(crate) fn prepare_runs(&mut self) {
         let evicted = self.projections.lifecycle.rows().evicted();

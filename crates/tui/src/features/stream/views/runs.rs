@@ -5,7 +5,7 @@ use crate::features::stream::summary;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::status::tones;
 use jiff::{SignedDuration, Timestamp};
-use runtail_core::model::{StatusRole, ThreadStatus};
+use runtail_core::model::{KnownRevisions, RevisionAge, StatusRole, ThreadStatus};
 use runtail_core::text;
 use runtail_stream::projection::{
     LifecycleKind, LifecycleRow, Peek, Projections, RunEntry, RunMetrics, RunOutcome, Status,
@@ -86,7 +86,12 @@ fn kind_of(error: &str) -> String {
 }
 
 /// Returns the line of a run without events in the stream, built from its record.
-pub fn record_line(run: &RunEntry, projections: &Projections, tz: &impl TimeFormat) -> Line {
+pub fn record_line(
+    run: &RunEntry,
+    projections: &Projections,
+    revisions: Option<&KnownRevisions>,
+    tz: &impl TimeFormat,
+) -> Line {
     let RunSummary { role, outcome, mut details } = describe(run, projections);
     let (glyph, word) = tones(role);
     // The line shows the outcome, so it has the time of the end.
@@ -99,6 +104,7 @@ pub fn record_line(run: &RunEntry, projections: &Projections, tz: &impl TimeForm
         details.retain(|detail| *detail != kind_of(error));
         details.push(text::head(error, MAX_ERROR_BYTES).lines().next().unwrap_or_default().to_string());
     }
+    details.extend(revision(run, revisions));
     for detail in details {
         line.push(Tone::Dim, &format!(" · {detail}"));
     }
@@ -108,8 +114,24 @@ pub fn record_line(run: &RunEntry, projections: &Projections, tz: &impl TimeForm
     }
 }
 
+/// Says which revision of the server's deployment ran a run. Without a deployment, only a revision that the run names is shown.
+fn revision(run: &RunEntry, known: Option<&KnownRevisions>) -> Option<String> {
+    match (&run.revision, known) {
+        (Some(name), Some(known)) => Some(known.words_for(name)),
+        (Some(name), None) => Some(KnownRevisions::default().words_for(name)),
+        (None, Some(known)) if run.is_recorded && known.newest.is_some() => Some(RevisionAge::Unknown.words().into()),
+        (None, _) => None,
+    }
+}
+
 /// Returns the line of a run or connection event, with the run's outcome and numbers if it ended.
-pub fn line(row: &LifecycleRow, projections: &Projections, width: usize, tz: &impl TimeFormat) -> Line {
+pub fn line(
+    row: &LifecycleRow,
+    projections: &Projections,
+    revisions: Option<&KnownRevisions>,
+    width: usize,
+    tz: &impl TimeFormat,
+) -> Line {
     let run = projections.metrics.run_at(row.seq).filter(|run| run.run_id.is_none() || run.run_id == row.run_id);
     let entry = row.run_id.as_deref().and_then(|id| projections.status.run(id));
     let ends_run = |row: &LifecycleRow| matches!(row.kind, LifecycleKind::RunDone | LifecycleKind::RunInterrupted);
@@ -161,9 +183,14 @@ pub fn line(row: &LifecycleRow, projections: &Projections, width: usize, tz: &im
                 details = summary.details;
                 details
                     .extend(run.and_then(RunMetrics::to_first_token).map(|first| format!("TTFT {}", precise(first))));
+                let has_start =
+                    |other: &LifecycleRow| other.kind == LifecycleKind::RunStart && other.run_id == row.run_id;
+                let unnamed = entry.filter(|_| !projections.lifecycle.rows().iter().any(has_start));
+                details.extend(unnamed.and_then(|entry| revision(entry, revisions)));
             }
             None => details = run.map(|run| run_numbers(run, row.at)).unwrap_or_default(),
         },
+        LifecycleKind::RunStart => details.extend(entry.and_then(|entry| revision(entry, revisions))),
         LifecycleKind::Attempt => {
             let lost = run.and_then(|run| run.retries.iter().find(|(seq, _)| *seq == row.seq));
             details.extend(lost.map(|(_, lost)| format!("{} lost", span(*lost))));

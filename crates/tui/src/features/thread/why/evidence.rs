@@ -6,8 +6,6 @@ use crate::widgets::status::since;
 use runtail_core::model::{KnownRevisions, RevisionAge, RunFacts, ThreadError, ThreadStatus};
 use runtail_core::text;
 use runtail_stream::SnapshotPart;
-use serde::Deserialize;
-use serde_json::Value;
 
 /// Returns the labels and values.
 pub(super) fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'static str, String)> {
@@ -72,14 +70,10 @@ pub(super) fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'stati
 
 /// Says which revision of the deployment answers in this run.
 fn revision(run: &RunFacts, known: &KnownRevisions) -> String {
-    #[derive(Deserialize)]
-    struct Started {
-        config: Value,
+    match &run.revision {
+        Some(name) => known.words_for(name),
+        None => format!("{}: the run's metadata names none", RevisionAge::Unknown.words()),
     }
-    let started = run.kwargs.as_deref().and_then(|json| serde_json::from_str::<Started>(json).ok());
-    let config = started.map(|started| started.config).unwrap_or_default();
-    let unknown = || format!("{}: the run's metadata names none", RevisionAge::Unknown.words());
-    known.words(&config, &Value::Null).unwrap_or_else(unknown)
 }
 
 fn run_summary(run: &RunFacts) -> String {
