@@ -58,8 +58,8 @@ pub enum Command {
     Delete(bulk::Options),
     /// Delete threads on which no run is active
     Prune(bulk::Options),
-    /// Retry failed threads
-    Retry(bulk::Options),
+    /// Retry failed threads, if wanted with one edit of their states first
+    Retry(bulk::Retry),
 }
 
 /// Options of `threads list`.
@@ -257,7 +257,7 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         Command::Cancel(options) => return bulk::run(&context, &site, &server, BulkAction::Cancel, options).await,
         Command::Delete(options) => return bulk::run(&context, &site, &server, BulkAction::Delete, options).await,
         Command::Prune(options) => return bulk::run(&context, &site, &server, BulkAction::Prune, options).await,
-        Command::Retry(options) => return bulk::run(&context, &site, &server, BulkAction::Retry, options).await,
+        Command::Retry(options) => return bulk::retry(&context, &site, &server, options).await,
     }
     Ok(Exit::Done)
 }
