@@ -274,8 +274,22 @@ fn late_responses_to_an_older_request_are_ignored() {
 }
 
 #[test]
-fn without_a_server_the_commands_say_what_to_do() {
+fn the_commands_open_the_selected_deployment() {
     let mut dash = runtail_testkit::dash::demo_like((120, 30));
+    dash.open_server();
+    let open = dash.app.agent.server.as_ref().unwrap().server.clone();
+    let server_of = |effects: &[Effect]| match effects {
+        [Effect::ListRecords(_, server, RecordQuery::Crons)] => server.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(server_of(&dash.keys(":crons<Enter>")), open);
+    dash.keys("<Esc>:deployments<Enter><Down>");
+    assert_ne!(server_of(&dash.keys(":crons<Enter>")), open);
+}
+
+#[test]
+fn without_a_server_the_commands_say_what_to_do() {
+    let mut dash = Dash::new("[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n", (120, 30));
     assert_eq!(dash.keys(":crons<Enter>"), []);
-    assert!(dash.screen().contains("No agent server is open."), "{}", dash.screen());
+    assert!(dash.screen().contains("No agent server is selected."), "{}", dash.screen());
 }

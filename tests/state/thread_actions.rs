@@ -345,15 +345,19 @@ fn answering_from_the_list_loads_the_thread_first() {
 
 #[test]
 fn a_question_that_only_the_stream_knows_is_awaited() {
-    let mut dash = page((140, 40), &records("busy", "finished-state", json!([run("r2", "running")])));
-    dash.event("updates", r#"{"__interrupt__":[{"id":"i1","value":"send 5 EUR?"}]}"#);
-    dash.end(runtail_stream::Outcome::Interrupted);
-    assert!(dash.screen().contains("waiting for you"), "{}", dash.screen());
-    let effects = dash.keys("a");
-    let [Effect::LoadWaitingThread(number, target)] = effects.as_slice() else { panic!("{effects:?}") };
-    assert_eq!(*target, thread());
-    dash.done(EffectResult::ThreadLoaded(*number, Ok(Box::new(waiting("question").loaded()))));
-    assert_eq!(card(&dash).stage, AnswerStage::Editing);
+    let running = records("busy", "finished-state", json!([run("r2", "running")]));
+    // The records may also be those of an earlier question.
+    for before in [running, waiting("question-hitl")] {
+        let mut dash = page((140, 40), &before);
+        dash.event("updates", r#"{"__interrupt__":[{"id":"i1","value":"send 5 EUR?"}]}"#);
+        dash.end(runtail_stream::Outcome::Interrupted);
+        assert!(dash.screen().contains("◆ send 5 EUR?"), "{}", dash.screen());
+        let effects = dash.keys("a");
+        let [Effect::LoadWaitingThread(number, target)] = effects.as_slice() else { panic!("{effects:?}") };
+        assert_eq!(*target, thread());
+        dash.done(EffectResult::ThreadLoaded(*number, Ok(Box::new(waiting("question").loaded()))));
+        assert_eq!(card(&dash).stage, AnswerStage::Editing);
+    }
 }
 
 #[test]

@@ -100,7 +100,11 @@ impl AgentServer {
         let answer = match self.get(&["store", "items"], &query).await {
             // Aegra takes a parameter for each label, and fails at a dot. The others return nothing for repeated parameters.
             Err(error) if error.status() == Some(500) && namespace.len() > 1 && !self.quirks.repeats_namespace() => {
-                let answer = self.get(&["store", "items"], &repeated()).await;
+                let mut answer = self.get(&["store", "items"], &repeated()).await;
+                // Aegra's server closes the connection after that error, sometimes while the next request is sent on it.
+                if answer.as_ref().is_err_and(|error| matches!(error.kind, Kind::Network | Kind::NoConnection)) {
+                    answer = self.get(&["store", "items"], &repeated()).await;
+                }
                 if answer.as_ref().is_ok() || answer.as_ref().is_err_and(|error| error.kind == Kind::NotFound) {
                     self.quirks.note_repeated_namespace();
                 }

@@ -8,6 +8,7 @@ use crate::log::recording::one_line;
 use crate::protocol::{MessageId, StateMessages};
 use crate::{Data, Event, Seq};
 use jiff::Timestamp;
+use runtail_core::model::object_fields;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -237,7 +238,7 @@ fn push_comma(text: &mut String) {
 
 /// Returns an object with one field omitted, or with the field `last` moved to the end. `None` if it is not an object.
 fn without(json: &str, omitted: &str, last: Option<&str>) -> Option<String> {
-    let fields = fields(json)?;
+    let fields = object_fields(json).ok()?;
     let mut text = String::with_capacity(json.len());
     text.push('{');
     let is_last = |name: &str| Some(name) == last;
@@ -250,31 +251,6 @@ fn without(json: &str, omitted: &str, last: Option<&str>) -> Option<String> {
     Some(text)
 }
 
-/// Returns the fields of an object in order.
-fn fields(json: &str) -> Option<Vec<(String, &RawValue)>> {
-    struct Ordered<'a>(Vec<(String, &'a RawValue)>);
-    impl<'de: 'a, 'a> Deserialize<'de> for Ordered<'a> {
-        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            struct Fields;
-            impl<'de> serde::de::Visitor<'de> for Fields {
-                type Value = Vec<(String, &'de RawValue)>;
-                fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                    f.write_str("an object")
-                }
-                fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                    let mut fields = Vec::new();
-                    while let Some(field) = map.next_entry()? {
-                        fields.push(field);
-                    }
-                    Ok(fields)
-                }
-            }
-            deserializer.deserialize_map(Fields).map(Ordered)
-        }
-    }
-    serde_json::from_str::<Ordered<'_>>(json).ok().map(|ordered| ordered.0)
-}
-
 /// Removes values and results from the history. Each entry repeats all values, so a hundred checkpoints of a 50 MB
 /// state would take 5 GB. Only the messages that each checkpoint added are needed.
 fn compact_history(json: &str) -> String {
@@ -285,7 +261,8 @@ fn compact_history(json: &str) -> String {
         let id = |raw: &&RawValue| serde_json::from_str::<MessageId<'_>>(raw.get()).ok()?.id.map(Cow::into_owned);
         Some(list.iter().map(id).collect())
     };
-    let entries: Vec<Vec<(String, &RawValue)>> = entries.into_iter().filter_map(|raw| fields(raw.get())).collect();
+    let entries: Vec<Vec<(String, &RawValue)>> =
+        entries.into_iter().filter_map(|raw| object_fields(raw.get()).ok()).collect();
     let message_ids: Vec<Option<Vec<Option<String>>>> = entries.iter().map(|entry| messages(entry)).collect();
     let mut text = String::from("[");
     for (i, entry) in entries.iter().enumerate() {
@@ -332,7 +309,7 @@ fn compact_tasks(json: &str) -> String {
     let mut text = String::from("[");
     for (i, task) in tasks.iter().enumerate() {
         text.push_str(if i > 0 { "," } else { "" });
-        let Some(fields) = fields(task.get()) else {
+        let Ok(fields) = object_fields(task.get()) else {
             text.push_str("null");
             continue;
         };

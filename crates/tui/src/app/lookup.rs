@@ -1,7 +1,7 @@
 //! Implements [`Lookup`]: the facts that features read from each other.
 
 use super::overlay::SCREENS;
-use super::{App, Overlay, bars};
+use super::{App, Overlay, Pane, bars};
 use crate::features::stream::export::{Format, proposed_path};
 use crate::features::stream::viewer::{VIEWS, Viewer};
 use crate::input::action::Context;
@@ -130,6 +130,12 @@ impl Lookup for App {
 
     fn open_server(&self) -> Option<ServerRef> {
         self.agent.server.as_ref().map(|open| open.server.clone())
+    }
+
+    fn chosen_server(&self) -> Option<ServerRef> {
+        let selected = matches!(self.focus, Pane::Deployments | Pane::Revisions)
+            .then(|| self.deployments.list.selected()?.server(&self.session.profiles));
+        selected.flatten().or_else(|| self.open_server())
     }
 
     fn deployments(&self) -> Vec<(Arc<str>, Arc<str>, Arc<str>)> {

@@ -59,6 +59,8 @@ pub trait Lookup {
     fn servers(&self) -> Vec<ServerRef>;
     /// Returns the open agent server.
     fn open_server(&self) -> Option<ServerRef>;
+    /// The agent server of the selected deployment where the list has the focus, else the open one.
+    fn chosen_server(&self) -> Option<ServerRef>;
     /// Returns every listed deployment that exists: its profile, id and name.
     fn deployments(&self) -> Vec<(Arc<str>, Arc<str>, Arc<str>)>;
     /// Returns the commands that open a screen: name and help sentence.

@@ -165,13 +165,16 @@ pub const COMMANDS: &[Command] = &[
         "" => Requests::error("connections AGENT: the agent id is missing."),
         agent => list(cx, Collection::Connections(agent.to_string()), agent),
     }),
-    command("crons", ArgumentKind::Nothing, "Crons of the open server: runs that a schedule starts", |cx, _| {
-        on_server(cx, RecordList::Crons)
-    }),
+    command(
+        "crons",
+        ArgumentKind::Nothing,
+        "Crons of the selected deployment: runs that a schedule starts",
+        |cx, _| on_server(cx, RecordList::Crons),
+    ),
     command(
         "store",
         ArgumentKind::Text("NAMESPACE"),
-        "The store of the open server: all of it, or below a namespace",
+        "The store of the selected deployment: all of it, or below a namespace",
         |cx, namespace| {
             let labels = namespace.split('.').filter(|label| !label.is_empty());
             on_server(cx, RecordList::Store(labels.map(str::to_string).collect()))
@@ -296,9 +299,9 @@ fn list(cx: &Cx<'_>, of: Collection, owner: &str) -> Requests {
 }
 
 fn on_server(cx: &Cx<'_>, of: RecordList) -> Requests {
-    match cx.lookup.open_server() {
+    match cx.lookup.chosen_server() {
         Some(server) => Route::Records(server, of).into(),
-        None => Requests::error("No agent server is open. Open a deployment's threads first."),
+        None => Requests::error("No agent server is selected. Select a deployment that has one."),
     }
 }
 

@@ -16,8 +16,9 @@ use crate::session::{Component, Cx, Request, Requests, Route, Session};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::jobs::{JobProgress, PendingJob};
 use runtail_core::config::{Timestamps, studio_page};
-use runtail_core::model::ThreadStatus;
+use runtail_core::model::{Question, ThreadStatus};
 use runtail_stream::{Seq, Target};
+use std::collections::BTreeSet;
 
 impl StreamState {
     /// Creates a viewer with the view that is currently shown.
@@ -396,7 +397,9 @@ fn answer(viewer: &Viewer, thread: ThreadRef, approve: bool) -> Requests {
     let loaded = viewer.loaded_thread();
     // The stream reports a question before the snapshot does.
     let is_waiting = matches!(viewer.thread_status(), ThreadStatus::Waiting { .. });
-    let from = if loaded.assistant().is_some() && !loaded.answerable().is_empty() {
+    let answerable = loaded.answerable();
+    let is_newest = !is_waiting || have_same_ids(&answerable, viewer.questions());
+    let from = if loaded.assistant().is_some() && !answerable.is_empty() && is_newest {
         AnswerFrom::Loaded(thread, Box::new(loaded))
     } else if is_waiting && viewer.is_stream_only() {
         AnswerFrom::Stream(thread, viewer.questions().to_vec(), viewer.started_assistant())
@@ -406,6 +409,15 @@ fn answer(viewer: &Viewer, thread: ThreadRef, approve: bool) -> Requests {
         AnswerFrom::Nothing(thread, Box::new(viewer.thread_status().clone()), loaded.keeps_rejected_answer())
     };
     Route::Answer(from, approve).into()
+}
+
+/// Returns whether two lists have the same questions. A question without an id may be any of them.
+fn have_same_ids(one: &[Question], other: &[Question]) -> bool {
+    let ids = |of: &[Question]| of.iter().map(|question| question.id.clone()).collect::<Option<BTreeSet<_>>>();
+    match (ids(one), ids(other)) {
+        (Some(one), Some(other)) => one == other,
+        _ => true,
+    }
 }
 
 fn next_timestamps(session: &Session) -> Requests {
