@@ -389,7 +389,10 @@ fn pruning_is_the_other_option_of_deleting() {
     assert!(dash.screen().contains("Type prune 2 to confirm:"), "{}", dash.screen());
 }
 
-fn edit_of(intent: &ThreadIntent) -> Option<(serde_json::Value, Option<String>)> {
+/// The values of an edit, and the node in whose name it is made.
+type WantedEdit = (serde_json::Value, Option<String>);
+
+fn edit_of(intent: &ThreadIntent) -> Option<WantedEdit> {
     match intent {
         ThreadIntent::Retry { edit, .. } => edit.as_ref().map(|edit| (edit.values.clone(), edit.as_node.clone())),
         other => panic!("{other:?}"),
@@ -397,10 +400,7 @@ fn edit_of(intent: &ThreadIntent) -> Option<(serde_json::Value, Option<String>)>
 }
 
 /// Answers the plans of edits. Returns the number and thread of each, and the edits that were wanted.
-fn plan_edits(
-    dash: &mut Dash,
-    mut effects: Vec<Effect>,
-) -> (Vec<(u64, String)>, Vec<(serde_json::Value, Option<String>)>) {
+fn plan_edits(dash: &mut Dash, mut effects: Vec<Effect>) -> (Vec<(u64, String)>, Vec<WantedEdit>) {
     let (mut planned, mut edits) = (Vec::new(), Vec::new());
     while let Some(effect) = effects.pop() {
         let Effect::PlanAction(number, _, intent) = effect else { continue };
