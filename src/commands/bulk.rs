@@ -29,12 +29,15 @@ const MAX_WARNINGS: usize = 20;
 #[derive(Debug, Args)]
 #[command(after_long_help = NOTES)]
 pub struct Options {
-    /// The threads' ids, or --search
-    #[arg(value_name = "T", required_unless_present = "search", conflicts_with = "search")]
+    /// The threads' ids, or --search, or --saved
+    #[arg(value_name = "T", required_unless_present_any = ["search", "saved"], conflicts_with_all = ["search", "saved"])]
     threads: Vec<String>,
     /// All threads that a search finds (`threads search --help`), at most 1,000
     #[arg(long, value_name = "QUERY", value_parser = super::threads::query)]
     search: Option<ThreadSearch>,
+    /// All threads that a saved search finds, by its name in `[searches]` of the configuration
+    #[arg(long, value_name = "NAME", conflicts_with = "search")]
+    saved: Option<String>,
     /// Show what would be done to each thread; send nothing
     #[arg(long)]
     dry_run: bool,
@@ -42,6 +45,13 @@ pub struct Options {
     yes: Yes,
     #[command(flatten)]
     output: Output,
+}
+
+impl Options {
+    /// Returns the search, and the name of a saved one that replaces it.
+    pub(super) fn searches(&mut self) -> (&mut Option<ThreadSearch>, &mut Option<String>) {
+        (&mut self.search, &mut self.saved)
+    }
 }
 
 const NOTES: &str = "\
@@ -57,7 +67,7 @@ read-only · 5 unknown for a thread · 130 stopped by Ctrl-C.";
 #[command(after_long_help = RETRY_NOTES)]
 pub struct Retry {
     #[command(flatten)]
-    bulk: Options,
+    pub(super) bulk: Options,
     /// Write these keys into the state of every failed thread first; @FILE reads a file, - reads stdin
     #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true, conflicts_with = "editor")]
     values: Option<String>,
