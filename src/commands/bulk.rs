@@ -1,31 +1,43 @@
 //! `threads cancel`, `delete`, `prune` and `retry`: one action on several threads, named by id or found by a search. Each
 //! thread has its own plan, is checked again, and gets its request once.
 
+use crate::commands::change::fields::filled;
 use crate::commands::change::unplanned;
+use crate::commands::state::editor::{changes, in_editor, keeping};
 use crate::consent::{self, Yes};
 use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure};
+use crate::input;
 use crate::output::{Output, cell, color, column, complain, status_column};
 use crate::signals::Signals;
 use clap::Args;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
-use runtail_api::{AgentServer, BULK_CONCURRENCY, BulkAction, BulkOutcome, Kind, MAX_BULK, PlanError, ThreadPlan};
+use runtail_api::{
+    Acted, AgentServer, BULK_CONCURRENCY, BulkAction, BulkOutcome, Kind, MAX_BULK, PlanError, StateEdit, ThreadPlan,
+};
 use runtail_core::model::ThreadSearch;
 use runtail_core::text;
 use serde_json::{Value, json};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+/// Maximum number of different warnings that are printed.
+const MAX_WARNINGS: usize = 20;
 
 /// Options of an action on several threads.
 #[derive(Debug, Args)]
 #[command(after_long_help = NOTES)]
 pub struct Options {
-    /// The threads' ids, or --search
-    #[arg(value_name = "T", required_unless_present = "search", conflicts_with = "search")]
+    /// The threads' ids, or --search, or --saved
+    #[arg(value_name = "T", required_unless_present_any = ["search", "saved"], conflicts_with_all = ["search", "saved"])]
     threads: Vec<String>,
     /// All threads that a search finds (`threads search --help`), at most 1,000
     #[arg(long, value_name = "QUERY", value_parser = super::threads::query)]
     search: Option<ThreadSearch>,
+    /// All threads that a saved search finds, by its name in `[searches]` of the configuration
+    #[arg(long, value_name = "NAME", conflicts_with = "search")]
+    saved: Option<String>,
     /// Show what would be done to each thread; send nothing
     #[arg(long)]
     dry_run: bool,
@@ -33,6 +45,13 @@ pub struct Options {
     yes: Yes,
     #[command(flatten)]
     output: Output,
+}
+
+impl Options {
+    /// Returns the search, and the name of a saved one that replaces it.
+    pub(super) fn searches(&mut self) -> (&mut Option<ThreadSearch>, &mut Option<String>) {
+        (&mut self.search, &mut self.saved)
+    }
 }
 
 const NOTES: &str = "\
@@ -43,10 +62,79 @@ turn); with --dry-run `planned`.
 Exit codes: 0 done for every thread, or nothing to do · 1 a thread was not found, or refused · 2 not confirmed · 3 not allowed, or \
 read-only · 5 unknown for a thread · 130 stopped by Ctrl-C.";
 
+/// Options of `threads retry`.
+#[derive(Debug, Args)]
+#[command(after_long_help = RETRY_NOTES)]
+pub struct Retry {
+    #[command(flatten)]
+    pub(super) bulk: Options,
+    /// Write these keys into the state of every failed thread first; @FILE reads a file, - reads stdin
+    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true, conflicts_with = "editor")]
+    values: Option<String>,
+    /// Write these keys in $VISUAL or $EDITOR, as a JSON object
+    #[arg(long)]
+    editor: bool,
+    /// Edit in the name of this node, which decides what runs next (default: the node that wrote last)
+    #[arg(long, value_name = "NODE", value_parser = filled)]
+    as_node: Option<String>,
+}
+
+const RETRY_NOTES: &str = "\
+A thread that did not fail is refused. With --values or --editor, the same keys are written into the newest state of every thread, and \
+its failed step runs again with all nodes of that step. The keys and the node are checked for each thread first. The graph's reducers \
+apply the edit on the server: lists usually grow, and messages are replaced by id.
+
+A row's `status` is `started` (with `run_id`, and `checkpoint_id` of the edit), `edited` (the state was edited, but no run was started; \
+`why` says the reason, and `fork T` runs the thread on), `refused` (nothing was done; `why` says the reason), `not_found`, `unknown` \
+(a reply was lost) or `not_sent` (stopped by Ctrl-C before its turn); with --dry-run `planned`.
+
+Exit codes: 0 started for every thread · 1 a thread was not found, refused, or edited without a run · 2 not confirmed, or not JSON · 3 \
+not allowed, or read-only · 5 unknown for a thread · 130 stopped by Ctrl-C.";
+
 /// A thread and its plan.
 struct Target {
     thread: String,
     plan: Result<ThreadPlan, PlanError>,
+}
+
+/// Retries failed threads, if requested with their states edited first.
+pub(crate) async fn retry(
+    context: &Context,
+    site: &Site,
+    server: &AgentServer,
+    options: Retry,
+) -> Result<Exit, Failure> {
+    let Retry { bulk, values, editor, as_node } = options;
+    if !bulk.dry_run {
+        context.check_write(&site.profile)?;
+    }
+    let edit = |values: Value| Some(Arc::new(StateEdit { checkpoint: None, values, as_node: as_node.clone() }));
+    if editor {
+        let typed = in_editor("{\n}\n".into()).await?;
+        let values = changes("{}", &typed).map_err(|failure| keeping(&typed, failure))?;
+        if values.is_empty() {
+            complain("no key was written; nothing was sent");
+            return Ok(Exit::Done);
+        }
+        let dry_run = bulk.dry_run;
+        return match run(context, site, server, BulkAction::Retry(edit(values.into())), bulk).await {
+            Ok(exit) if exit == Exit::Done || dry_run => Ok(exit),
+            Ok(exit) => Err(keeping(&typed, Failure::new(exit, "the edit was not made in every thread"))),
+            Err(failure) => Err(keeping(&typed, failure)),
+        };
+    }
+    let edit = match values {
+        Some(values) => {
+            let values = input::json("--values", &values).await?;
+            if values.as_object().is_none_or(|keys| keys.is_empty()) {
+                return Err(Failure::usage("--values must be a JSON object with the keys to write; nothing was sent"));
+            }
+            edit(values)
+        }
+        None if as_node.is_some() => return Err(Failure::usage("--as-node needs --values or --editor")),
+        None => None,
+    };
+    run(context, site, server, BulkAction::Retry(edit), bulk).await
 }
 
 /// Carries out an action on several threads. A failure doesn't stop the others.
@@ -61,9 +149,9 @@ pub(crate) async fn run(
         context.check_write(&site.profile)?;
     }
     let signals = Signals::listen();
-    let targets = signals.unless_stopped(plan(server, action, &options)).await?;
+    let targets = signals.unless_stopped(plan(server, &action, &options)).await?;
     let planned = targets.iter().filter(|target| target.plan.is_ok()).count();
-    tell(action, &targets);
+    tell(&action, &targets);
     if options.dry_run {
         let rows: Vec<Value> = targets.iter().map(|target| row(&target.thread, planned_status(target))).collect();
         print(&options.output, &rows)?;
@@ -71,7 +159,7 @@ pub(crate) async fn run(
         return Ok(exit_of(&rows));
     }
     if planned > 0 {
-        let asked = question(action, &targets);
+        let asked = question(&action, &targets);
         signals.unless_stopped(consent::yes(&asked, options.yes)).await?;
     }
     let rows = send(server, &signals, targets).await;
@@ -81,7 +169,7 @@ pub(crate) async fn run(
 }
 
 /// Plans the action on each thread. Sends no write request.
-async fn plan(server: &AgentServer, action: BulkAction, options: &Options) -> Result<Vec<Target>, Failure> {
+async fn plan(server: &AgentServer, action: &BulkAction, options: &Options) -> Result<Vec<Target>, Failure> {
     let threads = match &options.search {
         Some(search) => found(server, search).await?,
         None => options.threads.clone(),
@@ -132,7 +220,7 @@ async fn found(server: &AgentServer, search: &ThreadSearch) -> Result<Vec<String
 }
 
 /// Previews the action on stderr.
-fn tell(action: BulkAction, targets: &[Target]) {
+fn tell(action: &BulkAction, targets: &[Target]) {
     let mut lines = Vec::new();
     for target in targets {
         lines.push(match &target.plan {
@@ -145,6 +233,11 @@ fn tell(action: BulkAction, targets: &[Target]) {
     }
     if targets.iter().any(|target| target.plan.is_ok()) {
         lines.push(format!("! {}", action.effect()));
+        if let BulkAction::Retry(Some(edit)) = action {
+            lines.extend(warnings(targets));
+            let node = edit.as_node.as_deref().unwrap_or("the node that wrote last");
+            lines.push(format!("written to each, in the name of {node}: {}", edit.values));
+        }
     }
     if targets.is_empty() {
         lines.push("no thread was found; nothing to do".into());
@@ -152,7 +245,22 @@ fn tell(action: BulkAction, targets: &[Target]) {
     complain(&text::clean_lines(&lines.join("\n")));
 }
 
-fn question(action: BulkAction, targets: &[Target]) -> String {
+/// Returns the warnings of the plans, each with the number of threads that have it.
+fn warnings(targets: &[Target]) -> Vec<String> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let notes = targets.iter().filter_map(|target| Some(&target.plan.as_ref().ok()?.preview.notes)).flatten();
+    notes.filter(|note| note.warns).for_each(|note| *counts.entry(&note.text).or_default() += 1);
+    let more = counts.len().saturating_sub(MAX_WARNINGS);
+    let named = |n: usize| if n == 1 { "1 thread".to_string() } else { format!("{n} threads") };
+    let mut lines: Vec<String> =
+        counts.iter().take(MAX_WARNINGS).map(|(note, count)| format!("! {}: {note}", named(*count))).collect();
+    if more > 0 {
+        lines.push(format!("! and {more} more"));
+    }
+    lines
+}
+
+fn question(action: &BulkAction, targets: &[Target]) -> String {
     let planned: Vec<&str> =
         targets.iter().filter(|target| target.plan.is_ok()).map(|target| target.thread.as_str()).collect();
     let what = match planned.as_slice() {
@@ -163,7 +271,8 @@ fn question(action: BulkAction, targets: &[Target]) -> String {
         BulkAction::Cancel => format!("Cancel the active runs of {what}"),
         BulkAction::Delete => format!("Delete {what} with all runs and checkpoints"),
         BulkAction::Prune => format!("Prune {what} with all runs and checkpoints"),
-        BulkAction::Retry => format!("Retry {what}"),
+        BulkAction::Retry(None) => format!("Retry {what}"),
+        BulkAction::Retry(Some(_)) => format!("Edit and retry {what}"),
     }
 }
 
@@ -180,8 +289,13 @@ async fn send(server: &AgentServer, signals: &Signals, targets: Vec<Target>) -> 
         }
         let (outcome, why) = BulkOutcome::of(&result);
         let mut row = row(&target.thread, (outcome.word(), why));
-        if let Ok(runtail_api::Acted::Started(started)) = &result {
-            row["run_id"] = started.run_id.as_str().into();
+        match &result {
+            Ok(Acted::Started(started)) => row["run_id"] = started.run_id.as_str().into(),
+            Ok(Acted::Forked { checkpoint, started }) => {
+                row["run_id"] = started.run_id.as_str().into();
+                row["checkpoint_id"] = text::clean(checkpoint).into();
+            }
+            _ => {}
         }
         row
     });
@@ -224,5 +338,5 @@ fn exit_of(rows: &[Value]) -> Exit {
     if has(&["unknown"]) {
         return Exit::Network;
     }
-    if has(&["refused", "not_found"]) { Exit::Failed } else { Exit::Done }
+    if has(&["refused", "not_found", "edited"]) { Exit::Failed } else { Exit::Done }
 }

@@ -132,7 +132,9 @@ fn not_copied(failed: StartError, target: &Context, new_thread: &str) -> Failure
         }
         StartFailure::Unchecked => (Exit::of(&error), "The thread couldn't be checked again. Nothing was sent.".into()),
         StartFailure::Unreachable => (Exit::of(&error), "The target couldn't be reached. Nothing was sent.".into()),
-        StartFailure::AfterEdit => (Exit::Failed, "The target created the thread, but not its states.".into()),
+        StartFailure::AfterEdit | StartFailure::AfterEditUnknown => {
+            (Exit::Failed, "The target created the thread, but not its states.".into())
+        }
         StartFailure::Unknown => {
             let (options, id) = (target.globals.where_to(), text::clean(new_thread));
             let check = format!("`runtail{options} threads get {id}` shows it");

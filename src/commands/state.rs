@@ -1,6 +1,6 @@
 //! `state set T`: edits the state of a thread.
 
-mod editor;
+pub(crate) mod editor;
 
 use crate::args::Globals;
 use crate::commands::change::fields::filled;

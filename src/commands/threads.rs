@@ -58,8 +58,8 @@ pub enum Command {
     Delete(bulk::Options),
     /// Delete threads on which no run is active
     Prune(bulk::Options),
-    /// Retry failed threads
-    Retry(bulk::Options),
+    /// Retry failed threads, if wanted with one edit of their states first
+    Retry(bulk::Retry),
 }
 
 /// Options of `threads list`.
@@ -69,6 +69,9 @@ pub struct List {
     /// A search, as one argument
     #[arg(value_name = "QUERY", value_parser = query, conflicts_with_all = ["status", "metadata"])]
     query: Option<ThreadSearch>,
+    /// A saved search, by its name in `[searches]` of the configuration
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["query", "status", "metadata"])]
+    saved: Option<String>,
     /// Maximum number
     #[arg(long, default_value_t = 50)]
     limit: usize,
@@ -88,6 +91,9 @@ pub struct Count {
     /// A search, as one argument
     #[arg(value_name = "QUERY", value_parser = query, conflicts_with_all = ["status", "metadata"])]
     query: Option<ThreadSearch>,
+    /// A saved search, by its name in `[searches]` of the configuration
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["query", "status", "metadata"])]
+    saved: Option<String>,
     #[command(flatten)]
     filter: Filter,
     #[command(flatten)]
@@ -180,8 +186,40 @@ fn object(text: &str) -> Result<Value, String> {
     }
 }
 
-pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
+impl Command {
+    /// Puts the saved search that is named into the command, if one is.
+    fn look_up_saved(&mut self, context: &Context) -> Result<(), Failure> {
+        let (search, name) = match self {
+            Command::List(List { query, saved, .. }) | Command::Count(Count { query, saved, .. }) => (query, saved),
+            Command::Cancel(options) | Command::Delete(options) | Command::Prune(options) => options.searches(),
+            Command::Retry(options) => options.bulk.searches(),
+            _ => return Ok(()),
+        };
+        if let Some(name) = name {
+            *search = Some(saved(context, name)?);
+        }
+        Ok(())
+    }
+}
+
+/// Returns a search of the configuration.
+fn saved(context: &Context, name: &str) -> Result<ThreadSearch, Failure> {
+    let searches = &context.config.searches;
+    if let Some((_, search)) = searches.iter().find(|(known, _)| known == name) {
+        return query(search).map_err(Failure::usage);
+    }
+    let known: Vec<&str> = searches.iter().map(|(known, _)| known.as_str()).collect();
+    let known = match known.is_empty() {
+        true => "the configuration has none; save one in [searches]".to_string(),
+        false => format!("the configuration has {}", known.join(", ")),
+    };
+    let message = format!("there is no saved search {name}: {known}. Nothing was sent");
+    Err(Failure::usage(text::clean(&message)))
+}
+
+pub(crate) async fn run(globals: &Globals, mut command: Command) -> Result<Exit, Failure> {
     let context = Context::load(globals)?;
+    command.look_up_saved(&context)?;
     let (site, server) = resolve::agent_server(&context).await?;
     match command {
         Command::List(List { query: Some(search), limit, offset, output, .. }) => {
@@ -191,7 +229,7 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             }
             output.rows(&rows, &found_columns())?;
         }
-        Command::List(List { query: None, limit, offset, filter: Filter { status, metadata }, output }) => {
+        Command::List(List { query: None, limit, offset, filter: Filter { status, metadata }, output, .. }) => {
             let query = ThreadQuery { limit, offset, status, metadata, ..ThreadQuery::default() };
             let listed = server.thread_rows(&query).await;
             let mut rows = listed.map_err(|error| Failure::of_optional(error, "listing threads"))?;
@@ -201,7 +239,7 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             output.rows(&rows, &columns())?;
         }
         Command::Count(Count { query: Some(search), output, .. }) => output.one(&count(&server, &search).await?)?,
-        Command::Count(Count { query: None, filter: Filter { status, metadata }, output }) => {
+        Command::Count(Count { query: None, filter: Filter { status, metadata }, output, .. }) => {
             let count = server.count_threads(&ServerFilter { status, metadata, values: None }).await;
             output.one(&json!({"count": count.map_err(|error| Failure::of_optional(error, "counting threads"))?}))?;
         }
@@ -257,7 +295,7 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         Command::Cancel(options) => return bulk::run(&context, &site, &server, BulkAction::Cancel, options).await,
         Command::Delete(options) => return bulk::run(&context, &site, &server, BulkAction::Delete, options).await,
         Command::Prune(options) => return bulk::run(&context, &site, &server, BulkAction::Prune, options).await,
-        Command::Retry(options) => return bulk::run(&context, &site, &server, BulkAction::Retry, options).await,
+        Command::Retry(options) => return bulk::retry(&context, &site, &server, options).await,
     }
     Ok(Exit::Done)
 }

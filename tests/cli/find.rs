@@ -206,3 +206,27 @@ async fn failed_threads_are_retried_and_others_are_left_alone() {
     let rows = run(&["threads", "cancel", &idle[0], "--yes"]).await.expect(0).rows();
     assert_eq!(statuses(&rows), ["nothing_to_do"]);
 }
+
+#[tokio::test]
+async fn saved_searches_are_named_on_the_command_line() {
+    let (_sim, folder) = world(Dialect::Python, 60).await;
+    let run = async |args: &[&str]| runtail(folder.path(), args).await;
+    let none = run(&["threads", "search", "--saved", "failed"]).await.expect(2);
+    assert!(none.err.contains("there is no saved search failed: the configuration has none"), "{}", none.err);
+    let path = folder.path().join("runtail/config.toml");
+    let config = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("{config}[searches]\nfailed = \"status:error\"\neu = \"meta.region=eu\"\n")).unwrap();
+    let ids = |rows: Vec<Value>| rows.iter().map(|row| row["thread_id"].to_string()).collect::<Vec<_>>();
+    let named = ids(run(&["threads", "search", "--saved", "failed"]).await.expect(0).rows());
+    let typed = ids(run(&["threads", "search", "status:error"]).await.expect(0).rows());
+    assert_eq!((named.len(), &named), (6, &typed));
+    assert_eq!(run(&["threads", "count", "--saved", "failed"]).await.expect(0).rows()[0]["count"], 6);
+    let wrong = run(&["threads", "delete", "--saved", "fialed", "--yes"]).await.expect(2);
+    assert!(wrong.err.contains("there is no saved search fialed: the configuration has failed, eu"), "{}", wrong.err);
+    run(&["threads", "count", "--saved", "failed", "status:error"]).await.expect(2);
+    run(&["threads", "delete", "--saved", "failed", "--search", "status:idle", "--yes"]).await.expect(2);
+    run(&["threads", "delete", "--saved", "failed"]).await.expect(2);
+    let rows = run(&["threads", "delete", "--saved", "failed", "--yes"]).await.expect(0).rows();
+    assert_eq!(statuses(&rows), ["deleted"; 6]);
+    assert_eq!(run(&["threads", "count", "age>0s"]).await.expect(0).rows()[0]["count"], 54);
+}

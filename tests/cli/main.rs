@@ -24,6 +24,7 @@ mod logs;
 mod redact;
 mod reproduce;
 mod resources;
+mod retry_edited;
 mod revisions;
 mod run_options;
 mod services;

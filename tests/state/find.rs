@@ -1,13 +1,15 @@
 //! The thread list: searches, pages, marks, and actions on several threads.
 
 use runtail_api::{
-    Acted, ApiError, BulkAction, FoundThread, Kind, Place, PlanError, StartError, StartFailure, ThreadIntent,
-    ThreadPage,
+    Acted, ApiError, BulkAction, Choice, FoundThread, Kind, Place, PlanError, StartError, StartFailure, Started,
+    ThreadIntent, ThreadPage, Writer,
 };
-use runtail_core::model::{Consent, NewRevision, PlainRequest, Preview, ServerFilter, Thread, ThreadSort};
+use runtail_core::model::{Consent, NewRevision, Note, PlainRequest, Preview, ServerFilter, Thread, ThreadSort};
 use runtail_testkit::dash::Dash;
 use runtail_tui::app::subscriptions;
-use runtail_tui::session::msg::{Effect, EffectResult, SubscriptionEvent, SubscriptionId, ThreadsRead, ThreadsWanted};
+use runtail_tui::session::msg::{
+    Effect, EffectResult, Msg, SubscriptionEvent, SubscriptionId, ThreadsRead, ThreadsWanted,
+};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -385,4 +387,115 @@ fn pruning_is_the_other_option_of_deleting() {
     assert_eq!(BulkAction::Prune.intent("t"), ThreadIntent::Prune { thread: "t".into() });
     plan_all(&mut dash, effects, &[]);
     assert!(dash.screen().contains("Type prune 2 to confirm:"), "{}", dash.screen());
+}
+
+/// The values of an edit, and the node in whose name it is made.
+type WantedEdit = (serde_json::Value, Option<String>);
+
+fn edit_of(intent: &ThreadIntent) -> Option<WantedEdit> {
+    match intent {
+        ThreadIntent::Retry { edit, .. } => edit.as_ref().map(|edit| (edit.values.clone(), edit.as_node.clone())),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Answers the plans of edits. Returns the number and thread of each, and the edits that were wanted.
+fn plan_edits(dash: &mut Dash, mut effects: Vec<Effect>) -> (Vec<(u64, String)>, Vec<WantedEdit>) {
+    let (mut planned, mut edits) = (Vec::new(), Vec::new());
+    while let Some(effect) = effects.pop() {
+        let Effect::PlanAction(number, _, intent) = effect else { continue };
+        let (values, node) = edit_of(&intent).expect("an edit");
+        let mut plan = preview(intent.thread());
+        plan.request.url.push_str("/state");
+        plan.request.method = "POST".into();
+        plan.then = Some(plan.request.clone());
+        plan.notes.push(Note::warning("Models and tools of the nodes that run are called again."));
+        let nodes = ["plan", "act"].map(|node| Writer { node: node.into(), then: "Next: act".into() }).to_vec();
+        let choice = Choice::AsNode { node: node.clone(), nodes };
+        planned.push((number, intent.thread().to_string()));
+        edits.push((values, node));
+        effects.extend(dash.done(EffectResult::PlannedAction(number, Ok((plan, Some(choice))))));
+    }
+    planned.sort();
+    (planned, edits)
+}
+
+#[test]
+fn one_edit_is_written_to_every_marked_failed_thread_before_its_retry() {
+    let mut dash = opened((140, 40), page(0..12, 0, true));
+    dash.keys("<ctrl-a>");
+    let effects = dash.keys("R");
+    let idle: Vec<usize> = (0..12).filter(|n| n % 4 != 1).collect();
+    assert_eq!(plan_all(&mut dash, effects, &idle).len(), 3);
+    assert!(
+        dash.screen().contains("ctrl-t edits the states first: the same keys in every thread"),
+        "{}",
+        dash.screen()
+    );
+    let effects = dash.keys("<ctrl-t>");
+    let dropped = effects.iter().filter(|effect| matches!(effect, Effect::Forget(_))).count();
+    assert_eq!(dropped, 3, "the retries without an edit are dropped: {effects:?}");
+    assert!(dash.screen().contains("EDIT AND RETRY"), "{}", dash.screen());
+    assert!(dash.keys("<F5>").is_empty());
+    assert!(notice(&dash).starts_with("Type a key and its value"), "{}", notice(&dash));
+    dash.feed(Msg::Edited(Ok(r#"{"log": ["b"]}"#.into())));
+    let effects = dash.keys("<F5>");
+    let (planned, edits) = plan_edits(&mut dash, effects);
+    assert_eq!(planned.len(), 3, "only the threads that failed");
+    assert!(edits.iter().all(|edit| *edit == (json!({"log": ["b"]}), None)), "{edits:?}");
+    insta::assert_snapshot!("find_edit_and_retry_140x40", dash.screen());
+    dash.resize(80, 24);
+    insta::assert_snapshot!("find_edit_and_retry_80x24", dash.screen());
+    // Another node is another plan for each.
+    let effects = dash.keys("<ctrl-t>");
+    let dropped = effects.iter().filter(|effect| matches!(effect, Effect::Forget(_))).count();
+    assert_eq!(dropped, 3, "{effects:?}");
+    let (planned, edits) = plan_edits(&mut dash, effects);
+    assert!(edits.iter().all(|(_, node)| node.as_deref() == Some("plan")) && edits.len() == 3, "{edits:?}");
+    dash.screen();
+    let sent = acts(&dash.keys("<ctrl-s>"));
+    assert_eq!(sent.len(), 3);
+    assert!(acts(&dash.keys("<ctrl-s>")).is_empty(), "nothing is sent twice");
+    let error = |kind: Kind, detail: &str| ApiError { kind, at: Place::default(), detail: detail.into(), hint: None };
+    let started = Started { run_id: "01a1fbb5-0000-7000-8000-000000000009".into(), was_found: false };
+    let results = [
+        Ok(Acted::Forked { checkpoint: "new".into(), started }),
+        Err(StartError {
+            failure: StartFailure::AfterEdit,
+            error: error(Kind::Conflict, "the state was edited (new checkpoint new), but the run was not started"),
+        }),
+        Err(StartError {
+            failure: StartFailure::AfterEditUnknown,
+            error: error(Kind::Server(502), "the reply was lost"),
+        }),
+    ];
+    for ((number, thread), result) in planned.iter().zip(results) {
+        assert!(acts(&acted(&mut dash, *number, thread, result)).is_empty());
+    }
+    assert_eq!(notice(&dash), "Edit and retry: 1 thread done, 1 edited but not started, 1 with an unknown result.");
+    dash.resize(140, 40);
+    insta::assert_snapshot!("find_edited_and_retried_140x40", dash.screen());
+    dash.keys("<Esc>");
+    assert!(dash.app.overlays.is_empty(), "the editor of an edit that was made is closed: {}", dash.screen());
+    assert!(dash.screen().contains("11 marked"), "{}", dash.screen());
+}
+
+#[test]
+fn an_edit_that_is_not_sent_is_kept_in_its_editor() {
+    let mut dash = opened((140, 40), page(0..12, 0, true));
+    dash.keys("<Space><Space>");
+    let effects = dash.keys("R");
+    plan_all(&mut dash, effects, &[0]);
+    dash.keys("<ctrl-t>");
+    dash.feed(Msg::Edited(Ok(r#"{"log": ["b"]}"#.into())));
+    let effects = dash.keys("<F5>");
+    plan_edits(&mut dash, effects);
+    let effects = dash.keys("<Esc>");
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::Forget(_))), "{effects:?}");
+    assert!(dash.screen().contains(r#"{"log": ["b"]}"#), "{}", dash.screen());
+    // A command over the preview drops the plan too.
+    let effects = dash.keys("<F5>");
+    let (planned, _) = plan_edits(&mut dash, effects);
+    let effects = dash.keys(":deployments<Enter>");
+    assert!(effects.contains(&Effect::Forget(planned[0].0)), "{effects:?}");
 }

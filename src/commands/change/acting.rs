@@ -178,7 +178,9 @@ fn not_done(failed: StartError, context: &Context, thread: &str) -> Failure {
             (Exit::Failed, "A run is active on the thread, so the server refused.".into())
         }
         StartFailure::Refused => (Exit::of(&error), "The server refused. Nothing was changed.".into()),
-        StartFailure::AfterEdit => (Exit::Failed, "Only the first of two requests was done.".into()),
+        StartFailure::AfterEdit | StartFailure::AfterEditUnknown => {
+            (Exit::Failed, "Only the first of two requests was done.".into())
+        }
         StartFailure::NotOffered => (Exit::Failed, "This server can't start runs in the background.".into()),
         StartFailure::Unknown => {
             let (options, thread) = (context.globals.where_to(), text::clean(thread));

@@ -91,7 +91,9 @@ pub(crate) fn not_started(failed: StartError, options: &str, thread: &str) -> Fa
     let (exit, what) = match failure {
         StartFailure::NotOpen => (Exit::Failed, "This question is no longer open. Nothing was sent.".to_string()),
         StartFailure::Changed => (Exit::Failed, "The thread changed. Nothing was sent.".into()),
-        StartFailure::AfterEdit => (Exit::Failed, "Only the first of two requests was done.".into()),
+        StartFailure::AfterEdit | StartFailure::AfterEditUnknown => {
+            (Exit::Failed, "Only the first of two requests was done.".into())
+        }
         StartFailure::Answered => (Exit::Failed, "Someone answered first. The server refused this answer.".into()),
         StartFailure::Busy => {
             (Exit::Failed, "Another run is active on the thread. The server refused this run.".into())

@@ -83,7 +83,7 @@ fn document(values: &str) -> Result<String, Failure> {
 }
 
 /// Opens the editor, and waits for it on a thread of its own.
-async fn in_editor(document: String) -> Result<String, Failure> {
+pub(crate) async fn in_editor(document: String) -> Result<String, Failure> {
     let edited = tokio::task::spawn_blocking(move || external_editor::edit(&document)).await;
     match edited {
         Ok(Ok(edited)) => Ok(edited),
@@ -92,7 +92,7 @@ async fn in_editor(document: String) -> Result<String, Failure> {
     }
 }
 
-fn changes(values: &str, edited: &str) -> Result<Map<String, Value>, Failure> {
+pub(crate) fn changes(values: &str, edited: &str) -> Result<Map<String, Value>, Failure> {
     changed_values(values, edited).map_err(|problem| {
         let (line, column) = problem.place;
         Failure::usage(format!("line {line}, column {column}: {}; nothing was sent", problem.message))
@@ -100,7 +100,7 @@ fn changes(values: &str, edited: &str) -> Result<Map<String, Value>, Failure> {
 }
 
 /// Keeps a text that could not be sent, because typing it again would be worse than any error.
-fn keeping(edited: &str, failure: Failure) -> Failure {
+pub(crate) fn keeping(edited: &str, failure: Failure) -> Failure {
     let where_to = match external_editor::keep(edited) {
         Ok(path) => format!("your text is kept in {}", text::clean(&path.display().to_string())),
         Err(error) => format!("your text could not be kept: {error}"),

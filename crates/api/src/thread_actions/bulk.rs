@@ -1,8 +1,10 @@
 //! One action on several threads. Each thread has its own plan, is checked again, and gets its request once.
 
-use super::{Acted, StartError, StartFailure, ThreadIntent, ThreadPlan, unfit};
+use super::{Acted, StartError, StartFailure, StateEdit, ThreadIntent, ThreadPlan, unfit};
 use crate::{AgentServer, CancelAction, CancelState, CancelTarget, PlanError};
 use runtail_core::model::ThreadStatus;
+use runtail_core::text::short_id;
+use std::sync::Arc;
 
 /// Maximum number of threads of one action.
 pub const MAX_BULK: usize = 1000;
@@ -10,7 +12,7 @@ pub const MAX_BULK: usize = 1000;
 pub const BULK_CONCURRENCY: usize = 4;
 
 /// An action on several threads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum BulkAction {
     /// Cancels all active runs.
     Cancel,
@@ -18,13 +20,13 @@ pub enum BulkAction {
     Delete,
     /// Deletes the threads on which no run is active.
     Prune,
-    /// Retries the failed ones.
-    Retry,
+    /// Retries the failed ones, if there is an edit with their states edited first.
+    Retry(Option<Arc<StateEdit>>),
 }
 
 impl BulkAction {
     /// Returns the intent for one thread.
-    pub fn intent(self, thread: &str) -> ThreadIntent {
+    pub fn intent(&self, thread: &str) -> ThreadIntent {
         let thread = thread.to_string();
         match self {
             BulkAction::Cancel => {
@@ -32,27 +34,28 @@ impl BulkAction {
             }
             BulkAction::Delete => ThreadIntent::Delete { thread },
             BulkAction::Prune => ThreadIntent::Prune { thread },
-            BulkAction::Retry => ThreadIntent::Retry { thread },
+            BulkAction::Retry(edit) => ThreadIntent::Retry { thread, edit: edit.clone() },
         }
     }
 
     /// Returns its word: `delete`.
-    pub fn word(self) -> &'static str {
+    pub fn word(&self) -> &'static str {
         match self {
             BulkAction::Cancel => "cancel",
             BulkAction::Delete => "delete",
             BulkAction::Prune => "prune",
-            BulkAction::Retry => "retry",
+            BulkAction::Retry(None) => "retry",
+            BulkAction::Retry(Some(_)) => "edit and retry",
         }
     }
 
     /// Returns whether it can't be undone.
-    pub fn is_destructive(self) -> bool {
+    pub fn is_destructive(&self) -> bool {
         matches!(self, BulkAction::Delete | BulkAction::Prune)
     }
 
     /// Returns what it does, in a sentence.
-    pub fn effect(self) -> &'static str {
+    pub fn effect(&self) -> &'static str {
         match self {
             BulkAction::Cancel => "Cancels every active run of these threads. Finished steps are kept.",
             BulkAction::Delete => {
@@ -62,7 +65,11 @@ impl BulkAction {
                 "Deletes the threads with their runs, states and checkpoints; one with an active run is left out. This can't be \
                  undone."
             }
-            BulkAction::Retry => "Runs the failed steps of these threads again; finished steps are kept.",
+            BulkAction::Retry(None) => "Runs the failed steps of these threads again; finished steps are kept.",
+            BulkAction::Retry(Some(_)) => {
+                "Writes these keys into the newest state of each thread, then runs its failed step again with all nodes of that step. \
+                 The graph's reducers apply the edit on the server: lists usually grow, and messages are replaced by id."
+            }
         }
     }
 }
@@ -77,6 +84,8 @@ pub enum BulkOutcome {
     Stopping,
     /// A run was started.
     Started,
+    /// The state was edited, but no run was started.
+    Edited,
     /// There was nothing to do.
     Nothing,
     /// The server or the check before sending refused. Nothing was done.
@@ -95,6 +104,7 @@ impl BulkOutcome {
             BulkOutcome::Stopped => "stopped",
             BulkOutcome::Stopping => "stopping",
             BulkOutcome::Started => "started",
+            BulkOutcome::Edited => "edited",
             BulkOutcome::Nothing => "nothing_to_do",
             BulkOutcome::Refused => "refused",
             BulkOutcome::Unknown => "unknown",
@@ -121,7 +131,11 @@ impl BulkOutcome {
             Ok(Acted::Started(_) | Acted::Forked { .. }) => (BulkOutcome::Started, None),
             Ok(Acted::Written(_) | Acted::Labeled) => (BulkOutcome::Stopped, None),
             Ok(Acted::Cancelling(targets)) => of_targets(targets),
-            Err(StartError { failure: StartFailure::Unknown | StartFailure::AfterEdit, error }) => {
+            Err(StartError { failure: StartFailure::AfterEdit, error }) => {
+                let how = error.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+                (BulkOutcome::Edited, Some(format!("{error}{how}")))
+            }
+            Err(StartError { failure: StartFailure::Unknown | StartFailure::AfterEditUnknown, error }) => {
                 (BulkOutcome::Unknown, Some(error.to_string()))
             }
             Err(StartError { error, .. }) => (BulkOutcome::Refused, Some(error.to_string())),
@@ -142,11 +156,22 @@ fn of_targets(targets: &[CancelTarget]) -> (BulkOutcome, Option<String>) {
 
 impl AgentServer {
     /// Plans a retry of a failed thread. A thread in another state is refused, although its input could run again.
-    pub(super) async fn plan_retry_failed(&self, thread: &str) -> Result<ThreadPlan, PlanError> {
+    pub(super) async fn plan_retry_failed(
+        &self,
+        thread: &str,
+        edit: Option<&StateEdit>,
+    ) -> Result<ThreadPlan, PlanError> {
         let loaded = self.load_thread(thread).await?;
-        match loaded.status() {
-            ThreadStatus::Failed { .. } => self.plan_again(thread, None).await,
-            status => Err(unfit(format!("{}, so there is nothing to retry.", super::sentence_of(&status)))),
+        let status = loaded.status();
+        match (&status, edit) {
+            (ThreadStatus::Failed { .. }, None) => self.plan_again(thread, None).await,
+            (ThreadStatus::Failed { .. }, Some(edit)) => {
+                let mut plan =
+                    self.plan_edit_and_run(thread, &loaded, None, edit, loaded.reached_limit(&status)).await?;
+                plan.preview.title = format!("Edit and retry thread {}", short_id(thread));
+                Ok(plan)
+            }
+            _ => Err(unfit(format!("{}, so there is nothing to retry.", super::sentence_of(&status)))),
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use super::base::Base;
 use super::edit::{CheckedEdit, Keys, leaves_head, not_active};
-use super::plan::{assistant_of, named, omitted_note};
+use super::plan::{assistant_of, named, omitted_note, raised};
 use super::start::was_answered;
 use super::{ForkChange, LoadedThread, RunStart, StartGuard, StateEdit, Step, ThreadPlan, WriteKind, unfit};
 use crate::{AgentServer, PlanError, ServerKind};
-use runtail_core::model::{FROM_FIRST, Note, Preview, Question, Rerun, RunCreate, TaskFacts, ThreadStatus};
+use runtail_core::model::{FROM_FIRST, Note, Preview, Question, Rerun, RunCreate, StepLimit, TaskFacts, ThreadStatus};
 use runtail_core::text::{self, short_id};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -29,7 +29,7 @@ impl AgentServer {
                 self.plan_run_again(thread, &loaded, checkpoint).await
             }
             ForkChange::Input(input) => self.plan_new_input(thread, &loaded, checkpoint, input).await,
-            ForkChange::Edit(edit) => self.plan_edit_and_run(thread, &loaded, checkpoint, edit).await,
+            ForkChange::Edit(edit) => self.plan_edit_and_run(thread, &loaded, checkpoint, edit, None).await,
         }
     }
 
@@ -98,12 +98,14 @@ impl AgentServer {
         self.plan_start(thread, title, body, loaded, notes, None)
     }
 
-    async fn plan_edit_and_run(
+    /// Plans an edit of a checkpoint and a run from there. A limit of steps that the newest run reached is raised.
+    pub(super) async fn plan_edit_and_run(
         &self,
         thread: &str,
         loaded: &LoadedThread,
         checkpoint: Option<&str>,
         edit: &StateEdit,
+        reached: Option<StepLimit>,
     ) -> Result<ThreadPlan, PlanError> {
         let base = self.editable(thread, loaded, checkpoint.or(edit.checkpoint.as_deref())).await?;
         if !self.takes_no_input().await? {
@@ -138,6 +140,7 @@ impl AgentServer {
         notes.extend(question_note(loaded, &base));
         notes.extend(busy_note(loaded));
         notes.extend(omitted_note(&omitted));
+        raised(&mut run, reached, None, &mut notes);
         let write = self.state_write(thread, body, loaded, WriteKind::Edit);
         // The first request makes another checkpoint the newest, so the run has nothing to compare with.
         let start = RunStart { thread: thread.into(), body: run, guard: StartGuard::None };

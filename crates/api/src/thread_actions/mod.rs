@@ -60,7 +60,11 @@ pub enum ThreadIntent {
         recursion_limit: Option<u64>,
     },
     /// Retries what failed; nothing on a thread that has not failed.
-    Retry { thread: String },
+    Retry {
+        thread: String,
+        /// An edit of the newest state, which is made first.
+        edit: Option<Arc<StateEdit>>,
+    },
     /// Answers one of the thread's questions.
     Answer {
         thread: String,
@@ -138,7 +142,7 @@ impl ThreadIntent {
             ThreadIntent::Cancel { thread, .. }
             | ThreadIntent::Continue { thread }
             | ThreadIntent::Again { thread, .. }
-            | ThreadIntent::Retry { thread }
+            | ThreadIntent::Retry { thread, .. }
             | ThreadIntent::Answer { thread, .. }
             | ThreadIntent::Fork { thread, .. }
             | ThreadIntent::EditState { thread, .. }

@@ -28,7 +28,7 @@ impl AgentServer {
             }
             ThreadIntent::Continue { thread } => self.plan_continue(thread).await,
             ThreadIntent::Again { thread, recursion_limit } => self.plan_again(thread, *recursion_limit).await,
-            ThreadIntent::Retry { thread } => self.plan_retry_failed(thread).await,
+            ThreadIntent::Retry { thread, edit } => self.plan_retry_failed(thread, edit.as_deref()).await,
             ThreadIntent::Answer { thread, interrupt, answer } => {
                 self.plan_answer(thread, interrupt.as_deref(), answer).await
             }
@@ -400,7 +400,7 @@ fn cancel_notes(target: &Run, others: usize, action: CancelAction, with_queue: b
 }
 
 /// Raises the limit of steps of a run that follows one which reached its limit.
-fn raised(
+pub(super) fn raised(
     body: &mut RunCreate,
     reached: Option<StepLimit>,
     wanted: Option<u64>,

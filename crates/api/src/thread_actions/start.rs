@@ -71,8 +71,10 @@ pub enum StartFailure {
     Unreachable,
     /// The server refused, for another reason.
     Refused,
-    /// The state was edited, but the run after it was not started, or is not known to be. The error says which.
+    /// The state was edited, but the run after it was not started.
     AfterEdit,
+    /// The state was edited, and it is not known whether the run after it was started.
+    AfterEditUnknown,
     /// The server has no call for runs in the background.
     NotOffered,
     /// It was sent, and it is not known what became of it.

@@ -66,11 +66,16 @@ impl AgentServer {
                 false => format!("the state was edited (new checkpoint {id}), but {why}: {}", failure_of.detail),
             };
             let hint = failure_of.hint.clone().unwrap_or_else(|| format!("run again from checkpoint {id} to start it"));
-            StartError { failure: StartFailure::AfterEdit, error: ApiError { detail, hint: Some(hint), ..failure_of } }
+            ApiError { detail, hint: Some(hint), ..failure_of }
         };
+        let not_started = |error: ApiError| StartError { failure: StartFailure::AfterEdit, error };
         let Some(checkpoint) = self.send_write(write).await? else {
             let nothing = self.refused_here(thread, String::new());
-            return Err(after(nothing, "unknown", "the server's answer names no checkpoint, so no run was started"));
+            return Err(not_started(after(
+                nothing,
+                "unknown",
+                "the server's answer names no checkpoint, so no run was started",
+            )));
         };
         // Where no node is next the run would do nothing, so the edit led to something else than was planned.
         if let Ok(raw) = self.checkpoint_state_raw(thread, &checkpoint, MAX_STATE).await
@@ -82,7 +87,7 @@ impl AgentServer {
                 hint: Some("continue it with a new input, or edit it as another node".into()),
                 ..self.refused_here(thread, String::new())
             };
-            return Err(after(nothing, &checkpoint, "no node is next there, so no run was started"));
+            return Err(not_started(after(nothing, &checkpoint, "no node is next there, so no run was started")));
         }
         let mut start = start.clone();
         start.body.extra.insert("checkpoint_id".into(), checkpoint.as_str().into());
@@ -95,9 +100,9 @@ impl AgentServer {
                     }
                     None => "the reply to the start of the run was lost".to_string(),
                 };
-                Err(after(error, &checkpoint, &what))
+                Err(StartError { failure: StartFailure::AfterEditUnknown, error: after(error, &checkpoint, &what) })
             }
-            Err(StartError { error, .. }) => Err(after(error, &checkpoint, "the run was not started")),
+            Err(StartError { error, .. }) => Err(not_started(after(error, &checkpoint, "the run was not started"))),
         }
     }
 

@@ -376,12 +376,13 @@ impl App {
 
     /// Opens the card for answering a thread's questions.
     fn open_answer(&mut self, from: AnswerFrom, approve: bool) -> Vec<Effect> {
+        type Load = fn(u64, ThreadRef) -> Effect;
         let from = match from {
             AnswerFrom::Server(thread) => self.answer_from_page(thread),
             from => from,
         };
         let number = || self.session.next_change.take();
-        let (card, load): (_, Option<fn(u64, ThreadRef) -> Effect>) = match from {
+        let (card, load): (_, Option<Load>) = match from {
             AnswerFrom::Server(thread) => (AnswerCard::loading(number(), thread), Some(Effect::LoadThread)),
             AnswerFrom::Waiting(thread) => (AnswerCard::loading(number(), thread), Some(Effect::LoadWaitingThread)),
             AnswerFrom::Loaded(thread, loaded) => (AnswerCard::loaded(number(), thread, *loaded), None),

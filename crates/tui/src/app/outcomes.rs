@@ -52,7 +52,7 @@ impl App {
     ) -> Vec<Effect> {
         if let Some(bulk) = self.bulk_of(number) {
             let requests = match planned {
-                Ok((preview, _)) => bulk.on_planned(number, Ok(&preview)),
+                Ok((preview, choice)) => bulk.on_planned(number, Ok((&preview, choice))),
                 Err(error) => bulk.on_planned(number, Err(error)),
             };
             return self.apply(requests);

@@ -194,6 +194,7 @@ impl App {
                     effects.push(Effect::Forget(confirm.number));
                 }
                 Overlay::BulkAnswer(page) => effects.extend(page.forget()),
+                Overlay::Bulk(page) => effects.extend(page.forget()),
                 // The first-run screen stays open: without profiles there is nothing else to show.
                 Overlay::FirstRun(screen) => self.overlays.push(Overlay::FirstRun(screen)),
                 overlay => self.keep_draft(overlay),

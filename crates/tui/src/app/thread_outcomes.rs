@@ -283,6 +283,15 @@ impl App {
         let Some((is_finished, requests)) = self.bulk_of(number).map(|bulk| bulk.on_acted(number, result)) else {
             return Vec::new();
         };
+        // The edit was made, so its editor is not needed any more.
+        if is_finished && self.bulk_of(number).is_some_and(|bulk| bulk.edit().is_some() && bulk.has_changed_something())
+        {
+            let is_retry = |overlay: &Overlay| match overlay {
+                Overlay::Edit(editor) => matches!(editor.subject, Subject::Retry { .. }),
+                _ => false,
+            };
+            self.overlays.retain(|overlay| !is_retry(overlay));
+        }
         if is_finished && let Some((is_error, summary)) = self.bulk_of(number).map(|bulk| bulk.summary()) {
             self.notify(is_error, summary);
             self.session.restart_polls();

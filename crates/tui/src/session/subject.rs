@@ -50,6 +50,14 @@ pub enum Subject {
         original: Arc<str>,
         name: Arc<str>,
     },
+    /// One edit of the states of several failed threads, which are retried after it.
+    Retry {
+        server: ServerRef,
+        /// Their ids and titles.
+        threads: Arc<[(String, String)]>,
+        /// How many there are, in words.
+        name: Arc<str>,
+    },
     /// The state of a thread at a checkpoint.
     State {
         thread: ThreadRef,

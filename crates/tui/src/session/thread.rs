@@ -129,6 +129,7 @@ pub fn failure_sentence(failure: StartFailure) -> &'static str {
         StartFailure::Unreachable => "The server couldn't be reached. Nothing was sent.",
         StartFailure::Refused => "The server refused. Nothing was done.",
         StartFailure::AfterEdit => "Only the first of two requests was done.",
+        StartFailure::AfterEditUnknown => "The first of two requests was done. It's unknown whether the second was.",
         StartFailure::NotOffered => "This server can't start runs in the background.",
         StartFailure::Unknown => "It's unknown whether this was done: the server failed, or its reply was lost.",
     }

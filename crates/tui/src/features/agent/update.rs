@@ -171,7 +171,7 @@ fn act_on_marked(server: &Server, action: Action) -> Requests {
     let action = match action {
         Action::CancelRun => BulkAction::Cancel,
         Action::Delete => BulkAction::Delete,
-        _ => BulkAction::Retry,
+        _ => BulkAction::Retry(None),
     };
     if server.marked.len() > MAX_BULK {
         let count = server.marked.len();
@@ -278,7 +278,7 @@ impl Component for Agent {
             (Again, _) => {
                 return match Self::selected_thread(server) {
                     Ok((ThreadRef { server, id: thread }, _)) => {
-                        Route::ThreadAction(server, Box::new(ThreadIntent::Retry { thread })).into()
+                        Route::ThreadAction(server, Box::new(ThreadIntent::Retry { thread, edit: None })).into()
                     }
                     Err(why) => why,
                 };

@@ -1,20 +1,29 @@
 //! An action on several marked threads: each is planned by itself, all are previewed together, and after one confirmation each is
 //! checked again and gets its request once. Esc stops before the next request.
 
+use super::confirm::next_node;
 use super::send_key::SendKey;
 use super::view;
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
 use crate::session::msg::{Effect, ServerRef, ThreadRef};
-use crate::session::{Component, Cx, Request, Requests};
+use crate::session::subject::Subject;
+use crate::session::{Component, Cx, Request, Requests, Route, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
-use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::line::{Line, Tone, marked, wrap};
 use crate::widgets::scroll::{Flat, Place};
 use crate::widgets::text_input::TextInput;
-use runtail_api::{Acted, BULK_CONCURRENCY, BulkAction, BulkOutcome, PlanError, StartError};
+use runtail_api::{Acted, BULK_CONCURRENCY, BulkAction, BulkOutcome, Choice, PlanError, StartError, StateEdit, Writer};
 use runtail_core::model::Preview;
 use runtail_core::text::{self, short_id};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Maximum number of different warnings that a preview lists.
+const MAX_WARNINGS: usize = 6;
+/// Maximum number of lines of the edit that a preview shows.
+const MAX_VALUES: usize = 40;
 
 /// An action on several threads.
 #[derive(Debug, Clone)]
@@ -26,6 +35,10 @@ pub struct Bulk {
     is_sent: bool,
     /// Whether no further request is sent.
     is_stopped: bool,
+    /// The nodes in whose name the states can be edited, as far as the plans say.
+    writers: Vec<Writer>,
+    /// The warnings of the plans of an edit, and how many plans have each.
+    warnings: BTreeMap<String, usize>,
     typed: TextInput,
     send_key: SendKey,
     place: Place,
@@ -57,12 +70,7 @@ enum State {
 
 impl Bulk {
     /// Creates the dialog. Each thread has an id and a title.
-    pub fn new(
-        cx: &crate::session::Session,
-        server: ServerRef,
-        action: BulkAction,
-        threads: Vec<(String, String)>,
-    ) -> Bulk {
+    pub fn new(cx: &Session, server: ServerRef, action: BulkAction, threads: Vec<(String, String)>) -> Bulk {
         let target = |(thread, title)| Target { number: cx.next_change.take(), thread, title, state: State::Waiting };
         Bulk {
             server,
@@ -70,6 +78,8 @@ impl Bulk {
             targets: threads.into_iter().map(target).collect(),
             is_sent: false,
             is_stopped: false,
+            writers: Vec::new(),
+            warnings: BTreeMap::new(),
             typed: TextInput::line(""),
             send_key: SendKey::default(),
             place: Place::at_start(),
@@ -104,17 +114,45 @@ impl Bulk {
     }
 
     /// Applies the plan of a thread.
-    pub fn on_planned(&mut self, number: u64, planned: Result<&Preview, PlanError>) -> Requests {
-        if let Some(target) = self.targets.iter_mut().find(|target| target.number == number) {
-            target.state = match planned {
-                Ok(preview) => {
-                    let request = &preview.request;
-                    State::Ready(format!("{} {}", request.method, request.url))
+    pub fn on_planned(&mut self, number: u64, planned: Result<(&Preview, Option<Choice>), PlanError>) -> Requests {
+        let Some(target) = self.targets.iter_mut().find(|target| target.number == number) else {
+            return Requests::none();
+        };
+        let (state, writers) = match planned {
+            Ok((preview, choice)) => {
+                let request = &preview.request;
+                let then = if preview.then.is_some() { ", then the run" } else { "" };
+                for note in preview.notes.iter().filter(|note| note.warns) {
+                    *self.warnings.entry(note.text.clone()).or_default() += 1;
                 }
-                Err(error) => State::LeftOut(error.to_string()),
-            };
+                let writers = choice.and_then(|choice| match choice {
+                    Choice::AsNode { nodes, .. } => Some(nodes),
+                    _ => None,
+                });
+                (State::Ready(format!("{} {}{then}", request.method, request.url)), writers)
+            }
+            Err(PlanError::NeedsNode(why, nodes)) => (State::LeftOut(why), Some(nodes)),
+            Err(error) => (State::LeftOut(error.to_string()), None),
+        };
+        target.state = state;
+        if self.writers.is_empty() {
+            self.writers = writers.unwrap_or_default();
         }
         self.plan()
+    }
+
+    /// Returns the edit that is made before the threads are retried.
+    pub fn edit(&self) -> Option<&Arc<StateEdit>> {
+        match &self.action {
+            BulkAction::Retry(edit) => edit.as_ref(),
+            BulkAction::Cancel | BulkAction::Delete | BulkAction::Prune => None,
+        }
+    }
+
+    /// Returns whether a request was sent and was not refused.
+    pub fn has_changed_something(&self) -> bool {
+        let is_sent = |outcome: &BulkOutcome| !matches!(outcome, BulkOutcome::Refused | BulkOutcome::NotSent);
+        self.count(|state| matches!(state, State::Done(outcome, _) if is_sent(outcome))) > 0
     }
 
     fn is_planned(&self) -> bool {
@@ -195,13 +233,19 @@ impl Bulk {
             |wanted: BulkOutcome| self.count(|state| matches!(state, State::Done(outcome, _) if *outcome == wanted));
         let (refused, unknown, not_sent) =
             (of(BulkOutcome::Refused), of(BulkOutcome::Unknown), of(BulkOutcome::NotSent));
-        let mut sentence = format!("{}: {} done", capital(self.action.word()), threads(done));
-        for (count, what) in [(refused, "refused"), (unknown, "with an unknown result"), (not_sent, "not sent")] {
+        let edited = of(BulkOutcome::Edited);
+        let mut sentence = format!("{}: {} done", capital(self.action.word()), count_of(done));
+        for (count, what) in [
+            (edited, "edited but not started"),
+            (refused, "refused"),
+            (unknown, "with an unknown result"),
+            (not_sent, "not sent"),
+        ] {
             if count > 0 {
                 sentence.push_str(&format!(", {count} {what}"));
             }
         }
-        (refused + unknown > 0, format!("{sentence}."))
+        (edited + refused + unknown > 0, format!("{sentence}."))
     }
 
     /// Confirms the action.
@@ -225,29 +269,49 @@ impl Bulk {
         self.send_next()
     }
 
-    /// Plans the other kind of deletion.
+    /// Plans the other kind of deletion, or the edit in the name of the next node. A retry gets an edit first.
     fn toggle_option(&mut self, cx: &Cx<'_>) -> Requests {
-        let other = match self.action {
-            BulkAction::Delete => BulkAction::Prune,
-            BulkAction::Prune => BulkAction::Delete,
-            BulkAction::Cancel | BulkAction::Retry => return Requests::none(),
-        };
         if self.is_sent || !self.is_planned() {
             return Requests::none();
         }
-        let mut out = self.forget();
+        let other = match &self.action {
+            BulkAction::Delete => BulkAction::Prune,
+            BulkAction::Prune => BulkAction::Delete,
+            BulkAction::Retry(None) => return self.begin_edit(),
+            BulkAction::Retry(Some(_)) if self.writers.is_empty() => return Requests::none(),
+            BulkAction::Retry(Some(edit)) => {
+                let next = next_node(edit.as_node.as_deref(), &self.writers).map(str::to_string);
+                BulkAction::Retry(Some(Arc::new(StateEdit { as_node: next, ..(**edit).clone() })))
+            }
+            BulkAction::Cancel => return Requests::none(),
+        };
+        let mut out = Requests::none();
+        self.forget().into_iter().for_each(|effect| out.push(effect));
         let threads = self.targets.drain(..).map(|target| (target.thread, target.title)).collect();
-        *self = Bulk::new(cx.session, self.server.clone(), other, threads);
+        let writers = std::mem::take(&mut self.writers);
+        *self = Bulk { writers, ..Bulk::new(cx.session, self.server.clone(), other, threads) };
         out.extend(self.plan());
         out
     }
 
-    fn forget(&self) -> Requests {
-        let mut out = Requests::none();
-        for target in self.targets.iter().filter(|target| matches!(target.state, State::Ready(_) | State::Planning)) {
-            out.push(Effect::Forget(target.number));
+    /// Opens the editor of the keys that are written to every thread that failed.
+    fn begin_edit(&self) -> Requests {
+        let failed = self.targets.iter().filter(|target| matches!(target.state, State::Ready(_)));
+        let threads: Arc<[(String, String)]> =
+            failed.map(|target| (target.thread.clone(), target.title.clone())).collect();
+        if threads.is_empty() {
+            return Requests::info("None of these threads can be retried.");
         }
-        out
+        let name = count_of(threads.len()).into();
+        let mut out = Requests::from(Request::Close);
+        self.forget().into_iter().for_each(|effect| out.push(effect));
+        out.and(Route::Edit(Subject::Retry { server: self.server.clone(), threads, name }, "{\n}\n".into()))
+    }
+
+    /// Returns the effects that drop the plans that were not sent.
+    pub fn forget(&self) -> Vec<Effect> {
+        let is_kept = |target: &&Target| matches!(target.state, State::Ready(_) | State::Planning);
+        self.targets.iter().filter(is_kept).map(|target| Effect::Forget(target.number)).collect()
     }
 
     /// Stops before the next request; leaves the dialog if nothing is in flight.
@@ -260,7 +324,7 @@ impl Bulk {
         }
         let mut out: Requests = Request::Close.into();
         if !self.is_sent {
-            out.extend(self.forget());
+            self.forget().into_iter().for_each(|effect| out.push(effect));
             out.notify(false, "Nothing was sent.");
         }
         out
@@ -268,11 +332,12 @@ impl Bulk {
 
     /// Returns the title in capitals, and its subject.
     pub(super) fn title(&self) -> (String, String) {
-        (self.action.word().to_uppercase(), threads(self.targets.len()))
+        (self.action.word().to_uppercase(), count_of(self.targets.len()))
     }
 
     /// Returns the lines of the preview or of the result.
-    pub(super) fn lines(&self, width: usize, option: &str) -> Vec<Line> {
+    pub(super) fn lines(&self, session: &Session, width: usize) -> Vec<Line> {
+        let option = session.key("confirm.option");
         let mut lines = vec![self.headline()];
         if !self.is_sent && self.ready() > 0 {
             for (at, part) in wrap(self.action.effect(), width.saturating_sub(2)).iter().enumerate() {
@@ -285,11 +350,57 @@ impl Bulk {
                 )),
                 BulkAction::Prune => lines
                     .push(Line::of(Tone::Dim, &format!("{option} deletes instead: active runs are cancelled first"))),
-                BulkAction::Cancel | BulkAction::Retry => {}
+                BulkAction::Retry(None) => lines.push(Line::of(
+                    Tone::Dim,
+                    &format!("{option} edits the states first: the same keys in every thread"),
+                )),
+                BulkAction::Cancel | BulkAction::Retry(Some(_)) => {}
             }
+        }
+        if let Some(edit) = self.edit().filter(|_| !self.is_sent && self.is_planned()) {
+            lines.extend(self.edit_lines(edit, &option, width));
         }
         lines.push(Line::new());
         lines.extend(self.targets.iter().map(line_of));
+        if self.is_sent && self.count(|state| matches!(state, State::Done(BulkOutcome::Edited, _))) > 0 {
+            let (answer, retry) = (session.key("server.answer"), session.key("server.retry"));
+            let how = format!(
+                "Threads that are edited but not started stay marked. To start one, select it in the list and press {answer}: it \
+                 continues with the edited state. If the server still calls it failed, press {retry}."
+            );
+            lines.push(Line::new());
+            lines.extend(wrap(&how, width).iter().map(|part| Line::of(Tone::Plain, part)));
+        }
+        lines
+    }
+
+    /// Returns the warnings of the plans, the edit, and the node in whose name it is made.
+    fn edit_lines(&self, edit: &StateEdit, option: &str, width: usize) -> Vec<Line> {
+        let mut lines = Vec::new();
+        for (warning, count) in self.warnings.iter().take(MAX_WARNINGS) {
+            let said = format!("{}: {warning}", count_of(*count));
+            lines.extend(marked((Tone::Moving, "! "), Tone::Plain, &said, width));
+        }
+        if self.warnings.len() > MAX_WARNINGS {
+            let more = format!("! {} more warnings about single threads", self.warnings.len() - MAX_WARNINGS);
+            lines.push(Line::of(Tone::Moving, &more));
+        }
+        lines.push(Line::new());
+        lines.push(Line::of(Tone::Dim, "Values that are written to each thread"));
+        let values = serde_json::to_string_pretty(&edit.values).unwrap_or_default();
+        let all = values.lines().count();
+        for line in values.lines().take(MAX_VALUES) {
+            lines.push(Line::of(Tone::Plain, &format!("  {}", text::seen(line, width.saturating_sub(2)))));
+        }
+        if all > MAX_VALUES {
+            lines.push(Line::of(Tone::Dim, &format!("  {} more lines", all - MAX_VALUES)));
+        }
+        let node = edit.as_node.as_deref().map_or("the node that wrote last".into(), |node| text::seen(node, 60));
+        let line = Line::of(Tone::Dim, "Write as ").with(Tone::Strong, &node);
+        lines.push(match self.writers.is_empty() {
+            true => line,
+            false => line.with(Tone::Dim, &format!("  ({option} chooses another node)")),
+        });
         lines
     }
 
@@ -309,12 +420,12 @@ impl Bulk {
         }
         let left_out = all - self.ready();
         let rest = if left_out > 0 { format!(", {left_out} left out") } else { String::new() };
-        let text = format!("{} to {}{rest}", threads(self.ready()), self.action.word());
+        let text = format!("{} to {}{rest}", count_of(self.ready()), self.action.word());
         Line::of(Tone::Strong, &text)
     }
 
-    fn rows(&self, area: Area) -> Flat {
-        Flat { first: 0, end: self.lines(area.w.saturating_sub(2) as usize, "").len() as u64 }
+    fn rows(&self, cx: &Cx<'_>, area: Area) -> Flat {
+        Flat { first: 0, end: self.lines(cx.session, area.w.saturating_sub(2) as usize).len() as u64 }
     }
 
     /// Returns the line below the threads, if nothing has to be typed.
@@ -329,7 +440,7 @@ impl Bulk {
     }
 }
 
-fn threads(n: usize) -> String {
+fn count_of(n: usize) -> String {
     if n == 1 { "1 thread".into() } else { format!("{} threads", text::count(n as u64)) }
 }
 
@@ -348,12 +459,14 @@ fn line_of(target: &Target) -> Line {
         State::Done(outcome, why) => {
             let (mark, tone) = match outcome {
                 outcome if outcome.is_done() => ("●", Tone::Good),
+                BulkOutcome::Edited => ("◐", Tone::Moving),
                 BulkOutcome::NotSent => ("■", Tone::Dim),
                 _ => ("✗", Tone::Bad),
             };
             let word = match outcome {
                 BulkOutcome::Nothing => "nothing to do",
                 BulkOutcome::NotSent => "not sent",
+                BulkOutcome::Edited => "edited, not started",
                 outcome => outcome.word(),
             };
             (mark, tone, word, why.clone().unwrap_or_default())
@@ -407,13 +520,13 @@ impl Component for Bulk {
 
     fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
         let area = super::confirm::confirm_area(cx.area);
-        let rows = self.rows(area);
+        let rows = self.rows(cx, area);
         self.place.page(&rows, area.h.into(), lines);
     }
 
     fn jump_to_edge(&mut self, cx: &Cx<'_>, start: bool) {
         let area = super::confirm::confirm_area(cx.area);
-        let rows = self.rows(area);
+        let rows = self.rows(cx, area);
         match start {
             true => self.place.to_start(&rows, area.h.into()),
             false => self.place.to_end(&rows, area.h.into(), false),
@@ -426,7 +539,7 @@ impl Component for Bulk {
 
     fn relayout(&mut self, cx: &Cx<'_>) {
         let area = super::confirm::confirm_area(cx.area);
-        let rows = self.rows(area);
+        let rows = self.rows(cx, area);
         self.place.clamp(&rows, area.h.into());
     }
 

@@ -94,7 +94,7 @@ impl Finish {
             StartFailure::Unchecked | StartFailure::Unreachable | StartFailure::NotOffered => {
                 (Tone::Bad, "✗", "not sent")
             }
-            StartFailure::Unknown => (Tone::Bad, "?", "unknown"),
+            StartFailure::Unknown | StartFailure::AfterEditUnknown => (Tone::Bad, "?", "unknown"),
         };
         let detail = format!("{} ({})", failure_sentence(failed.failure), failed.error.cause());
         Finish { tone, glyph, word, detail }

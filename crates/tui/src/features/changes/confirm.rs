@@ -266,7 +266,7 @@ fn writer_line(is_chosen: bool, name: &str, then: &str) -> Line {
 }
 
 /// Returns the node after a node in a list; after the last one none, which is the node that wrote last.
-fn next_node<'a>(node: Option<&str>, nodes: &'a [Writer]) -> Option<&'a str> {
+pub(super) fn next_node<'a>(node: Option<&str>, nodes: &'a [Writer]) -> Option<&'a str> {
     let at = node.and_then(|node| nodes.iter().position(|known| known.node == node));
     let next = match (node, at) {
         (None, _) => 0,

@@ -8,9 +8,10 @@ use crate::session::subject::Subject;
 use crate::session::{Component, Cx, Request, Requests, Route};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::text_input::{Problem, TextInput};
-use runtail_api::{ForkChange, ResourceIntent, StateEdit, ThreadIntent};
+use runtail_api::{BulkAction, ForkChange, ResourceIntent, StateEdit, ThreadIntent};
 use runtail_core::config::{ConfigError, Profile};
 use runtail_core::model::{AuthAuthenticateRequest, DeploymentSpec, Format, Intent, StateProblem, changed_values};
+use std::sync::Arc;
 
 impl Subject {
     /// Returns the profile of the subject.
@@ -22,7 +23,9 @@ impl Subject {
             | Subject::Service { profile, .. } => profile,
             Subject::Profile(name) => name.as_deref().unwrap_or_default(),
             Subject::State { thread, .. } => &thread.server.profile,
-            Subject::Cron { server, .. } | Subject::Item { server, .. } => &server.profile,
+            Subject::Cron { server, .. } | Subject::Item { server, .. } | Subject::Retry { server, .. } => {
+                &server.profile
+            }
         }
     }
 
@@ -38,6 +41,7 @@ impl Subject {
             Subject::State { name, .. } => ("STATE".into(), name),
             Subject::Cron { name, .. } => ("CRON".into(), name),
             Subject::Item { name, .. } => ("ITEM".into(), name),
+            Subject::Retry { name, .. } => ("EDIT AND RETRY".into(), name),
         }
     }
 
@@ -47,6 +51,9 @@ impl Subject {
             Subject::Profile(_) => "Valid profile",
             Subject::State { .. } => {
                 "Only changed keys are sent. The graph's reducers apply them; a list may be appended."
+            }
+            Subject::Retry { .. } => {
+                "These keys are written to every thread. The graph's reducers apply them; a list may be appended."
             }
             Subject::Cron { cron: Some(_), .. } => "Only changed settings are sent.",
             Subject::Item { .. } => "The whole value is replaced.",
@@ -79,6 +86,7 @@ impl Subject {
             Subject::State { original, .. } => {
                 ParsedDocument::State(changed_values(original, text).map_err(state_problem)?)
             }
+            Subject::Retry { .. } => ParsedDocument::State(changed_values("{}", text).map_err(state_problem)?),
             Subject::Cron { cron, original, .. } => {
                 let fields = changed_values(original, text).map_err(state_problem)?;
                 ParsedDocument::Resource(resource_documents::cron_change(cron.as_deref(), fields))
@@ -204,9 +212,10 @@ impl Editor {
             Ok(ParsedDocument::Change(intent)) => Route::Change(profile, Box::new(intent)).into(),
             Ok(ParsedDocument::Authentication(request)) => Route::SignIn(profile, Box::new(request)).into(),
             Ok(ParsedDocument::Profile(_)) => Request::DefineProfile(text).into(),
-            Ok(ParsedDocument::State(values)) if values.is_empty() => {
-                Requests::info("Nothing is changed yet. Nothing was sent.")
-            }
+            Ok(ParsedDocument::State(values)) if values.is_empty() => Requests::info(match self.subject {
+                Subject::Retry { .. } => "Type a key and its value, such as \"retries\": 0. Nothing was sent.",
+                _ => "Nothing is changed yet. Nothing was sent.",
+            }),
             Ok(ParsedDocument::Resource(ResourceIntent::UpdateCron { fields, .. }))
                 if fields == serde_json::json!({}) =>
             {
@@ -225,8 +234,13 @@ impl Editor {
     }
 }
 
-/// Opens the preview of an edited state: of the newest one an edit, of an older one a branch that begins with the edit.
+/// Opens the preview of an edited state: of the newest one an edit, of an older one a branch that begins with the edit. An
+/// edit of several threads is followed by their retries.
 fn preview_state(subject: &Subject, values: serde_json::Value) -> Requests {
+    if let Subject::Retry { server, threads, .. } = subject {
+        let edit = Arc::new(StateEdit { checkpoint: None, values, as_node: None });
+        return Route::Bulk(server.clone(), BulkAction::Retry(Some(edit)), threads.to_vec()).into();
+    }
     let Subject::State { thread, checkpoint, is_head, .. } = subject else { return Requests::none() };
     let (server, thread) = (thread.server.clone(), thread.id.clone());
     let checkpoint = Some(checkpoint.to_string());

@@ -96,7 +96,7 @@ pub(super) fn bulk(bulk: &Bulk, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<
     about(cx, canvas, area, used, &subject, bulk.profile_name());
     let room = confirm_area(area);
     let key = |id: &str| cx.session.key(id);
-    let lines = bulk.lines(room.w.saturating_sub(2) as usize, &key("confirm.option"));
+    let lines = bulk.lines(cx.session, room.w.saturating_sub(2) as usize);
     let y = draw_preview(canvas, area, bulk.place(), &lines);
     let Some(wanted) = bulk.wants() else {
         canvas.line(area.x, y, area.w, &bulk.prompt(&key("confirm.send"), &key("confirm.back")));

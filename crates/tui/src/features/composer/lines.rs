@@ -366,7 +366,7 @@ fn meaning(failure: StartFailure) -> &'static str {
         }
         StartFailure::Unreachable => "The server couldn't be reached. Nothing was sent; your draft is kept.",
         StartFailure::NotOffered => "This server can't start runs in the background. Your draft is kept.",
-        StartFailure::Answered | StartFailure::Refused | StartFailure::AfterEdit => {
+        StartFailure::Answered | StartFailure::Refused | StartFailure::AfterEdit | StartFailure::AfterEditUnknown => {
             "The server refused the run. Your draft is kept."
         }
         StartFailure::Unknown => {

@@ -413,7 +413,9 @@ fn meaning(failure: StartFailure) -> &'static str {
             "Couldn't check that the question is still open. Nothing was sent; your draft is kept."
         }
         StartFailure::Unreachable => "The server couldn't be reached. Nothing was sent; your draft is kept.",
-        StartFailure::Refused | StartFailure::AfterEdit => "The server refused the answer. Your draft is kept.",
+        StartFailure::Refused | StartFailure::AfterEdit | StartFailure::AfterEditUnknown => {
+            "The server refused the answer. Your draft is kept."
+        }
         StartFailure::NotOffered => "This server can't start runs in the background. Your draft is kept.",
         StartFailure::Unknown => {
             "It's unknown whether the answer was received: the server failed, or its reply was lost. Look at the thread's \
