@@ -3,6 +3,7 @@
 mod checkpoint;
 mod edits;
 mod subgraphs;
+mod time;
 
 use ratatui::style::{Color, Modifier};
 use runtail_api::{Acted, ForkChange, Kind, ServerInfo, ServerKind, StateEdit, ThreadIntent, WriteKind, Written};

@@ -264,6 +264,7 @@ fn compact_history(json: &str) -> String {
     let entries: Vec<Vec<(String, &RawValue)>> =
         entries.into_iter().filter_map(|raw| object_fields(raw.get()).ok()).collect();
     let message_ids: Vec<Option<Vec<Option<String>>>> = entries.iter().map(|entry| messages(entry)).collect();
+    let links: Vec<Links> = entries.iter().map(|entry| Links::of(entry)).collect();
     let mut text = String::from("[");
     for (i, entry) in entries.iter().enumerate() {
         text.push_str(if i > 0 { ",{" } else { "{" });
@@ -273,7 +274,14 @@ fn compact_history(json: &str) -> String {
             let _ = write!(text, "{}:{value}", serde_json::to_string(name).unwrap_or_default());
         }
         let is_first = entry.iter().any(|(name, raw)| name == "parent_checkpoint" && raw.get() == "null");
-        let before = match message_ids.get(i + 1) {
+        // With several branches, the next entry need not be the checkpoint before this one.
+        let parent = match &links[i] {
+            Links { id: Some(_), parent } => {
+                parent.as_ref().and_then(|id| links.iter().position(|of| of.id.as_ref() == Some(id)))
+            }
+            Links { id: None, .. } => Some(i + 1),
+        };
+        let before = match parent.and_then(|parent| message_ids.get(parent)) {
             Some(before) => Some(before.as_deref().unwrap_or_default()),
             None => is_first.then_some(&[][..]),
         };
@@ -286,6 +294,29 @@ fn compact_history(json: &str) -> String {
     }
     text.push(']');
     text
+}
+
+/// The ids of a checkpoint and of the one before it.
+#[derive(Debug, Default)]
+struct Links {
+    id: Option<String>,
+    parent: Option<String>,
+}
+
+impl Links {
+    fn of(entry: &[(String, &RawValue)]) -> Links {
+        #[derive(Deserialize)]
+        struct Nested {
+            checkpoint_id: String,
+        }
+        let field = |wanted: &str| entry.iter().find(|(name, _)| name == wanted).map(|(_, raw)| raw.get());
+        let nested = |name: &str| serde_json::from_str::<Nested>(field(name)?).ok().map(|of| of.checkpoint_id);
+        let plain = |name: &str| serde_json::from_str::<String>(field(name)?).ok();
+        Links {
+            id: nested("checkpoint").or_else(|| plain("checkpoint_id")),
+            parent: nested("parent_checkpoint").or_else(|| plain("parent_checkpoint_id")),
+        }
+    }
 }
 
 /// Returns the messages added since the previous checkpoint. Messages without an id are only counted.

@@ -38,7 +38,7 @@ pub use metrics::{Metrics, NodeMetrics, RunMetrics, Work};
 pub use redact::{Found, Joined, Pieces, Removal, Rules};
 pub use rows::Rows;
 pub use spans::Spans;
-pub use status::{Checkpoint, Loaded, RunEntry, RunOutcome, Status};
+pub use status::{AsOf, Checkpoint, Loaded, RunEntry, RunOutcome, Status};
 pub use timeline::{Attempt, Bar, BarKind, BarSource, BarState, Clock, Timeline};
 pub use updates::{UpdateRow, Updates};
 pub use usage::Usage;

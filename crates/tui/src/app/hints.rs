@@ -84,6 +84,10 @@ fn stream_hints(viewer: &Viewer, offers: Offers, (keymap, ascii): (&Keymap, bool
         if viewer.event_log.first_seq().is_some() {
             ids.push(("stream.again", Some("play")));
         }
+    } else if let Some(checkpoint) = viewer.shown_checkpoint() {
+        // The keys act on the shown checkpoint.
+        ids.extend(checkpoint_hints(checkpoint.is_head, offers, can_act));
+        ids.extend([("stream.details", None), ("stream.follow", None)]);
     } else {
         ids.extend(status_hints(viewer, offers, can_act));
     }
@@ -100,11 +104,8 @@ fn stream_hints(viewer: &Viewer, offers: Offers, (keymap, ascii): (&Keymap, bool
         View::Delivery => ids.push(("stream.export", None)),
         View::History => {
             ids.clear();
-            if can_act && viewer.history.has_states() {
-                if offers.continues {
-                    ids.push(("stream.again", Some("run again from here")));
-                }
-                ids.push(("stream.edit_state", None));
+            if viewer.history.has_states() {
+                ids.extend(checkpoint_hints(viewer.history.is_at_head(), offers, can_act));
             }
             if viewer.history.has_states() {
                 ids.push(("stream.play", Some("set A")));
@@ -127,8 +128,7 @@ fn stream_hints(viewer: &Viewer, offers: Offers, (keymap, ascii): (&Keymap, bool
     if is_filtering {
         ids.push(("app.back", Some("clear")));
     }
-    let is_past = !viewer.follows() || viewer.shown_checkpoint().is_some();
-    if is_past && view != View::History {
+    if !viewer.follows() && viewer.shown_checkpoint().is_none() && view != View::History {
         ids.push(("stream.follow", None));
     }
     if !(is_searching && in_tree) {
@@ -141,6 +141,18 @@ fn stream_hints(viewer: &Viewer, offers: Offers, (keymap, ascii): (&Keymap, bool
         Some((key, label.unwrap_or(default_label)))
     };
     ids.into_iter().filter_map(hint).collect()
+}
+
+/// Returns the hints for the actions on a checkpoint. An edit of an older one begins a branch, and a run continues there.
+fn checkpoint_hints(is_head: bool, offers: Offers, can_act: bool) -> Vec<(&'static str, Option<&'static str>)> {
+    let mut ids = Vec::new();
+    if can_act && offers.continues {
+        ids.push(("stream.again", Some("run again from here")));
+    }
+    if can_act && (is_head || offers.continues) {
+        ids.push(("stream.edit_state", (!is_head).then_some("edit state and run")));
+    }
+    ids
 }
 
 /// Returns the hints for the thread's status, as far as its server offers them.

@@ -36,6 +36,8 @@ pub struct Status {
     history: Vec<Checkpoint>,
     missing: Vec<(SnapshotPart, Option<String>)>,
     loaded: Option<Loaded>,
+    /// The checkpoint that the snapshot shows, if it isn't a snapshot of the present.
+    as_of: Option<AsOf>,
     /// Whether a snapshot is being loaded.
     is_loading: bool,
     /// Whether the stream is read from a recording, so that there is no server to ask for the outcome of a run.
@@ -66,6 +68,17 @@ pub struct Loaded {
     pub at: Timestamp,
     /// Its position in the event log.
     pub seq: Seq,
+}
+
+/// The checkpoint that a snapshot shows, in place of the present.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AsOf {
+    /// When it was written.
+    pub at: Option<Timestamp>,
+    /// Its run, if that run wrote checkpoints after it: it was running then.
+    pub running: Option<Arc<str>>,
+    /// The number of runs that the server listed, later ones included.
+    pub listed_runs: usize,
 }
 
 /// A checkpoint of the thread's history.
@@ -110,6 +123,11 @@ impl Status {
                 Some(loaded) => run.end_seq.is_some_and(|end| end > loaded.seq),
                 None => self.is_loading,
             }
+    }
+
+    /// Returns the checkpoint that is shown in place of the present.
+    pub fn as_of(&self) -> Option<&AsOf> {
+        self.as_of.as_ref()
     }
 
     /// Returns the newest snapshot; `None` until the first one is loaded.
@@ -157,13 +175,28 @@ impl Status {
     pub(super) fn origins(&self) -> Origins {
         let mut origins = HashMap::new();
         // Newest first, so that the oldest checkpoint with a message wins.
-        for checkpoint in &self.history {
+        for checkpoint in self.branch() {
             let run: Option<Arc<str>> = checkpoint.facts.run_id.as_deref().map(Into::into);
             for id in checkpoint.new_messages.iter().flatten().flatten() {
                 origins.insert(id.clone(), (checkpoint.facts.created_at, run.clone()));
             }
         }
         origins
+    }
+
+    /// Returns the checkpoints that led to the state, newest first. Other branches can have the same messages from other runs.
+    fn branch(&self) -> impl Iterator<Item = &Checkpoint> {
+        let mut wanted = self.state.as_ref().and_then(|state| state.checkpoint_id.as_deref());
+        let is_state = |known: &Checkpoint| wanted.is_some() && known.facts.checkpoint_id.as_deref() == wanted;
+        let is_known = self.history.iter().any(is_state);
+        // Parents are older.
+        self.history.iter().filter(move |known| {
+            let is_in = !is_known || known.facts.checkpoint_id.as_deref() == wanted;
+            if is_in && is_known {
+                wanted = known.facts.parent_id.as_deref();
+            }
+            is_in
+        })
     }
 
     /// Returns when the checkpoints of runs were saved, as far as the history was loaded.
@@ -201,6 +234,11 @@ impl Status {
         self.is_recorded = true;
     }
 
+    /// Announces that the next snapshot shows a checkpoint. The status of the thread at that time is not known.
+    pub fn show_as_of(&mut self, as_of: AsOf) {
+        self.as_of = Some(as_of);
+    }
+
     /// Applies a snapshot. Missing parts keep their previous values.
     pub(super) fn apply_snapshot(&mut self, seq: Seq, at: Timestamp, fields: &SnapshotFields<'_>) {
         let text = |raw: Option<&RawValue>| raw.map(|raw| raw.get().to_string());
@@ -226,11 +264,37 @@ impl Status {
         self.state = state.or(self.state.take());
         self.records = records.or(self.records.take());
         self.history = history.unwrap_or(std::mem::take(&mut self.history));
+        self.prepare_shown_checkpoint();
         (self.loaded, self.is_loading) = (Some(Loaded { at, seq }), false);
         self.live.apply_snapshot(self.records.as_deref(), self.thread.is_some() || self.state.is_some());
         self.refresh_status();
         self.runs = runs::entries(self);
         self.time_status();
+    }
+
+    /// Adds the shown checkpoint to the history if that has only others, and removes what its run did later: the server adds the
+    /// results of the step after a checkpoint to it.
+    fn prepare_shown_checkpoint(&mut self) {
+        let (Some(facts), Some(as_of)) = (&self.state, &self.as_of) else { return };
+        let is_shown = |known: &Checkpoint| known.facts.checkpoint_id == facts.checkpoint_id;
+        let at = self.history.iter().position(is_shown).unwrap_or_else(|| {
+            self.history.insert(0, Checkpoint { facts: facts.clone(), new_messages: None });
+            0
+        });
+        if as_of.running.is_some() {
+            self.history[at].facts.tasks.clear();
+        }
+    }
+
+    /// Returns what a run did when the shown checkpoint was written, if its record has what it did later.
+    fn outcome_then(&self, record: &RunFacts) -> Option<RunOutcome> {
+        let as_of = self.as_of.as_ref()?;
+        if as_of.running.as_deref() == Some(&*record.run_id) {
+            return Some(RunOutcome::Running);
+        }
+        let had_begun = self.history.iter().any(|known| known.facts.run_id.as_deref() == Some(&*record.run_id));
+        let is_later = record.updated_at.zip(as_of.at).is_some_and(|(changed, at)| changed > at);
+        (is_later && !had_begun).then_some(RunOutcome::Queued)
     }
 
     pub(super) fn apply_event(&mut self, payload: &Payload<'_>) {
@@ -300,6 +364,7 @@ impl Status {
     fn refresh_status(&mut self) {
         self.revision += 1;
         let from_records = match self.loaded {
+            Some(_) if self.as_of.is_some() => ThreadStatus::Unknown { why: String::new() },
             Some(_) if self.is_deleted() => ThreadStatus::Deleted,
             Some(_) => ThreadStatus::derive(self.thread_records()),
             None => ThreadStatus::Loading,

@@ -109,7 +109,9 @@ pub(super) const LISTED: usize = 50;
 /// Returns the runs of a thread, oldest first.
 pub(super) fn entries(status: &Status) -> Vec<RunEntry> {
     let records = status.records.as_deref().unwrap_or_default();
-    let is_all = status.records.is_some() && records.len() < LISTED;
+    // Numbers are those of the thread, so they count from its oldest run.
+    let listed = status.as_of.as_ref().map_or(records.len(), |as_of| as_of.listed_runs);
+    let is_all = status.records.is_some() && listed < LISTED;
     let live = || status.live.runs();
     let newest_id = records.first().map(|run| run.run_id.as_str());
     let mut entries: Vec<RunEntry> = records
@@ -153,7 +155,9 @@ fn from_record(
     let last = status.history.iter().find(|checkpoint| checkpoint.facts.run_id.as_deref() == Some(&*record.run_id));
     let failed = last.and_then(|checkpoint| checkpoint.facts.failed().next());
     let is_over_live = seen.is_some_and(|run| run.is_over);
+    let then = status.outcome_then(record);
     let outcome = match record.status.as_str() {
+        _ if then.is_some() => then.unwrap_or(RunOutcome::Unknown),
         // The records were loaded before it ended.
         _ if record.is_active() && is_over_live => seen.map_or(RunOutcome::Unknown, live_outcome),
         _ if record.is_running() || seen.is_some_and(|run| !run.is_over) && record.is_active() => RunOutcome::Running,

@@ -464,6 +464,9 @@ impl Component for StreamState {
         if let Some(done) = self.handle_history_action(cx.session, action) {
             return done;
         }
+        if let Some(done) = self.handle_checkpoint_action(cx.session, action) {
+            return done;
+        }
         if let Some(done) = self.handle_state_action(action) {
             return done;
         }

@@ -79,10 +79,29 @@ fn no_match_text(viewer: &Viewer, view: View) -> Option<(Tone, String)> {
     Some((Tone::Dim, format!("No match for {filter}{so_far}.\n\nPress & to change the filter, Esc to clear it.")))
 }
 
+/// Returns the text of a view that shows nothing of a saved checkpoint.
+fn empty_at_checkpoint(viewer: &Viewer, view: View) -> Option<String> {
+    viewer.shown_checkpoint()?;
+    let text = match view {
+        View::Messages => "The state at this checkpoint has no messages.",
+        View::State => "The state at this checkpoint is empty.",
+        View::Timeline => "No steps are known up to this checkpoint.",
+        View::Runs => "No runs are known up to this checkpoint.",
+        View::Updates | View::Custom | View::Raw | View::Delivery => {
+            "A checkpoint has a state but no events, so this view has nothing to show for that time."
+        }
+        View::History => return None,
+    };
+    Some(format!("{text}\n\nPress G to return to the newest events."))
+}
+
 /// Returns the text of an empty view.
 fn empty_view_text(viewer: &Viewer, view: View) -> (Tone, String) {
     if viewer.playhead().is_some_and(|playhead| playhead.at == Seq::START) {
         return (Tone::Dim, "Before the first event.".into());
+    }
+    if let Some(text) = empty_at_checkpoint(viewer, view) {
+        return (Tone::Dim, text);
     }
     let has_events = viewer.event_log.last_seq() > Seq::START;
     match &viewer.connection {

@@ -3,7 +3,7 @@
 use super::load::{Arrived, Known};
 use super::{History, Purpose};
 use crate::features::stream::StreamState;
-use crate::features::stream::viewer::{View, Viewer};
+use crate::features::stream::viewer::{OfHistory, View, Viewer};
 use crate::input::action::Action;
 use crate::session::checkpoints::{CheckpointDetails, CheckpointState};
 use crate::session::msg::{Epoch, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind, ThreadRef};
@@ -45,7 +45,9 @@ impl History {
 impl Viewer {
     /// Requests what the History view needs, if it is shown.
     pub(in crate::features::stream) fn request_history(&mut self, number: impl Fn() -> u64) {
-        if !self.shown().iter().any(|(view, _)| *view == View::History) {
+        // From a shown checkpoint, its state can be edited in any view.
+        let is_wanted = self.shown_checkpoint().is_some() && self.history.is_awaiting();
+        if !is_wanted && !self.shown().iter().any(|(view, _)| *view == View::History) {
             return;
         }
         let loaded = match self.is_recording() {
@@ -89,7 +91,8 @@ impl StreamState {
         let requested = self.tabs.all_mut().iter_mut().find(|viewer| viewer.history.has_request(number));
         let Some(viewer) = requested else { return Requests::none() };
         // What was awaited would cover what the user reads now.
-        let is_watched = is_shown == Some(viewer.id) && viewer.view() == View::History;
+        let is_of_history = viewer.view() == View::History || viewer.shown_checkpoint().is_some();
+        let is_watched = is_shown == Some(viewer.id) && is_of_history;
         if !is_watched {
             viewer.history.await_nothing();
         }
@@ -123,20 +126,18 @@ impl StreamState {
         action: Action,
     ) -> Option<Requests> {
         let viewer = self.tabs.shown_mut().filter(|viewer| viewer.view() == View::History)?;
-        let is_sealed = session.is_read_only(&viewer.server.profile) && !viewer.is_recording();
         let history = &mut viewer.history;
+        let history_cursor = history.id_under_cursor().map(str::to_string);
         match action {
             Action::Play => history.toggle_base(),
             Action::Collapse => history.difference.toggle_equal(),
             Action::Left => history.focus_difference(false),
             Action::Right => history.focus_difference(true),
             Action::Open if !history.shows_difference() && !history.tree.is_empty() => history.is_open_below = true,
-            Action::Open => return Some(with_state(viewer, Purpose::Show)),
-            Action::Again => return Some(run_again(viewer)),
-            Action::Update if is_sealed => {
-                return Some(Requests::error(session.read_only_text(&viewer.server.profile)));
+            Action::Open => return Some(with_state(viewer, history_cursor, Purpose::Show)),
+            Action::Again | Action::Update | Action::Describe => {
+                return Some(act_on_checkpoint(viewer, session, history_cursor, action));
             }
-            Action::Update => return Some(with_state(viewer, Purpose::Edit)),
             Action::NextMatch | Action::PrevMatch => {
                 let forward = action == Action::NextMatch;
                 if !history.next_of_interest(forward) {
@@ -148,7 +149,6 @@ impl StreamState {
                 return Some(Requests::info(format!("The history can't be saved from here. {how}")));
             }
             Action::Compare => return Some(compare_branches(history, &session.key("stream.compare"))),
-            Action::Describe => return Some(details(viewer, session)),
             // A mark belongs to events of the stream.
             Action::Mark => {
                 let key = session.key("stream.play");
@@ -157,6 +157,29 @@ impl StreamState {
             _ => return None,
         }
         Some(Requests::none())
+    }
+
+    /// Handles the actions on a checkpoint that the views show. Returns `None` for other actions.
+    pub(in crate::features::stream) fn handle_checkpoint_action(
+        &mut self,
+        session: &Session,
+        action: Action,
+    ) -> Option<Requests> {
+        let viewer = self.tabs.shown_mut()?;
+        let id = viewer.shown_checkpoint()?.id.clone();
+        let is_of_checkpoint = matches!(action, Action::Again | Action::Update | Action::Describe);
+        is_of_checkpoint.then(|| act_on_checkpoint(viewer, session, Some(id), action))
+    }
+}
+
+/// Runs again from a checkpoint, edits its state, or opens it.
+fn act_on_checkpoint(viewer: &mut Viewer, session: &Session, id: Option<String>, action: Action) -> Requests {
+    let is_sealed = session.is_read_only(&viewer.server.profile) && !viewer.is_recording();
+    match action {
+        Action::Again => run_again(viewer, id),
+        Action::Update if is_sealed => Requests::error(session.read_only_text(&viewer.server.profile)),
+        Action::Update => with_state(viewer, id, Purpose::Edit),
+        _ => details(viewer, session, id),
     }
 }
 
@@ -170,13 +193,13 @@ fn nothing_text(history: &History, forward: bool) -> String {
     }
 }
 
-/// Uses the state under the cursor, once it is loaded.
-fn with_state(viewer: &mut Viewer, purpose: Purpose) -> Requests {
+/// Uses the state at a checkpoint, once it is loaded.
+fn with_state(viewer: &mut Viewer, id: Option<String>, purpose: Purpose) -> Requests {
     if viewer.is_recording() {
         return Requests::info("A recording has the checkpoints, but not the states at them.");
     }
     let history = &mut viewer.history;
-    let Some(id) = history.id_under_cursor().map(str::to_string) else { return Requests::none() };
+    let Some(id) = id else { return Requests::none() };
     if let Some(why) = history.state_failure(&id) {
         return Requests::error(why);
     }
@@ -194,22 +217,28 @@ fn with_state(viewer: &mut Viewer, purpose: Purpose) -> Requests {
 fn go_there(viewer: &mut Viewer, id: &str, state: &CheckpointState) -> Requests {
     let Ok(raw) = serde_json::from_str::<&RawValue>(state.text()) else { return Requests::none() };
     let history = &viewer.history;
-    let branch = history.branch_of(id);
     let entry = history.tree.find(id).map(|at| history.tree.entries()[at].clone()).unwrap_or_default();
     let text = format!("All views show {}.", history.step_name(id));
     // Its time distinguishes it from the same step of another branch.
     let name = entry.step.map_or_else(|| history.step_name(id), |step| format!("step {step}"));
-    viewer.show_checkpoint(name, entry.at, raw, &branch);
+    let of = OfHistory {
+        id: id.to_string(),
+        name,
+        at: entry.at,
+        is_head: history.tree.find(id) == Some(0),
+        running: history.run_that_continued(id),
+    };
+    viewer.show_checkpoint(of, raw);
     viewer.show(View::State);
     Requests::info(text)
 }
 
 /// Loads a checkpoint as the server has it, with the states of its subgraphs.
-fn details(viewer: &mut Viewer, session: &Session) -> Requests {
+fn details(viewer: &mut Viewer, session: &Session, id: Option<String>) -> Requests {
     if viewer.is_recording() {
         return Requests::info("A recording has the checkpoints, but not the states at them.");
     }
-    let Some(id) = viewer.history.id_under_cursor().map(str::to_string) else { return Requests::none() };
+    let Some(id) = id else { return Requests::none() };
     viewer.history.request_details(id, session.next_stream.take());
     Requests::info("Loading the checkpoint…")
 }
@@ -254,12 +283,12 @@ fn compare_branches(history: &mut History, key: &str) -> Requests {
     Requests::info(format!("Branches from {}: {} (A) and {}.{more}", names[2], names[0], names[1]))
 }
 
-/// Opens the preview of a run from the checkpoint under the cursor.
-fn run_again(viewer: &Viewer) -> Requests {
-    let (Some(thread), Some(id)) = (viewer.thread_id.clone(), viewer.history.id_under_cursor()) else {
+/// Opens the preview of a run from a checkpoint.
+fn run_again(viewer: &Viewer, id: Option<String>) -> Requests {
+    let (Some(thread), Some(id)) = (viewer.thread_id.clone(), id) else {
         return Requests::info("No checkpoint is loaded to run again from.");
     };
-    let intent = ThreadIntent::Fork { thread, checkpoint: Some(id.to_string()), change: ForkChange::Nothing };
+    let intent = ThreadIntent::Fork { thread, checkpoint: Some(id), change: ForkChange::Nothing };
     Route::ThreadAction(viewer.server.clone(), Box::new(intent)).into()
 }
 

@@ -8,7 +8,6 @@ mod view;
 
 pub(super) use view::draw;
 
-use super::viewer::Branch;
 use crate::session::checkpoints::CheckpointState;
 use crate::widgets::area::Area;
 use crate::widgets::jobs::{JobProgress, PendingJob};
@@ -279,25 +278,27 @@ impl History {
         !self.is_empty() && !self.lacks_states && !self.is_recorded()
     }
 
+    /// Returns whether the cursor is at the newest checkpoint.
+    pub fn is_at_head(&self) -> bool {
+        self.under_cursor() == Some(0)
+    }
+
+    /// Returns whether a state is awaited.
+    pub(super) fn is_awaiting(&self) -> bool {
+        self.awaited.is_some()
+    }
+
     /// Returns whether there are branches to compare with the one under the cursor.
     pub fn has_other_branch(&self) -> bool {
         self.under_cursor().is_some_and(|at| self.tree.split(at).is_some())
     }
 
-    /// Returns the checkpoint and those before it, with the runs that wrote them.
-    fn branch_of(&self, id: &str) -> Branch {
-        let mut branch = Branch::default();
-        let mut at = self.tree.find(id);
-        while let Some(entry) = at {
-            let checkpoint = &self.tree.entries()[entry];
-            branch.checkpoints.insert(checkpoint.id.clone());
-            branch.runs.extend(checkpoint.run_id.clone());
-            at = match self.tree.parent(entry) {
-                Parent::At(parent) => Some(parent),
-                Parent::NotLoaded | Parent::None => None,
-            };
-        }
-        branch
+    /// Returns the run that wrote a checkpoint, if it wrote more of them later.
+    fn run_that_continued(&self, id: &str) -> Option<String> {
+        let entry = &self.tree.entries()[self.tree.find(id)?];
+        let run = entry.run_id.clone()?;
+        let is_later = |other: &Arc<Checkpoint>| other.id > entry.id && other.run_id.as_ref() == Some(&run);
+        self.tree.entries().iter().any(is_later).then_some(run)
     }
 
     pub fn work(&self) -> Option<&PendingJob> {

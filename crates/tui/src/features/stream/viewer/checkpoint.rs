@@ -1,21 +1,27 @@
-//! A saved checkpoint in all views. The views show a log of one snapshot: the state at the checkpoint, with the part of the
-//! history that led to it. The live log continues meanwhile.
+//! A saved checkpoint in all views. The views show a log of one snapshot: the state at the checkpoint, with the history and the
+//! runs up to its time. The live log continues meanwhile.
 
 use super::{VIEWS, Viewer};
 use jiff::Timestamp;
-use runtail_stream::projection::Projections;
+use runtail_core::model::{RunFacts, StateFacts};
+use runtail_stream::projection::{AsOf, Projections};
 use runtail_stream::{Event, EventLog, Item, Record, Seq, SnapshotFields};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 /// A checkpoint that the views show.
 #[derive(Debug)]
 pub struct ShownCheckpoint {
+    pub id: String,
     /// The name of the checkpoint: its step.
     pub name: String,
     /// When it was written.
     pub at: Option<Timestamp>,
+    /// Whether it was the newest one of the thread when it was opened.
+    pub is_head: bool,
+    /// Whether steps follow it.
+    pub has_next: bool,
     /// The live log while the views show the checkpoint.
     live: OtherLog,
 }
@@ -30,13 +36,18 @@ struct OtherLog {
     marked_state: (Option<u64>, Option<Seq>),
 }
 
-/// The part of a history that led to a checkpoint.
-#[derive(Debug, Default)]
-pub struct Branch {
-    /// The ids of the checkpoint and of those before it.
-    pub checkpoints: HashSet<String>,
-    /// The ids of the runs that wrote them.
-    pub runs: HashSet<String>,
+/// A checkpoint of a history, for the views.
+#[derive(Debug, Clone, Default)]
+pub struct OfHistory {
+    pub id: String,
+    /// Its name: its step.
+    pub name: String,
+    /// When it was written.
+    pub at: Option<Timestamp>,
+    /// Whether it is the newest one of the thread.
+    pub is_head: bool,
+    /// The run that wrote it, if that run wrote checkpoints after it.
+    pub running: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
@@ -44,7 +55,6 @@ pub struct Branch {
 struct Listed {
     checkpoint: Option<ListedCheckpoint>,
     checkpoint_id: Option<String>,
-    run_id: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
@@ -53,22 +63,30 @@ struct ListedCheckpoint {
     checkpoint_id: Option<String>,
 }
 
-impl Listed {
-    fn is_in(&self, branch: &Branch) -> bool {
-        let nested = self.checkpoint.as_ref().and_then(|checkpoint| checkpoint.checkpoint_id.as_ref());
-        match nested.or(self.checkpoint_id.as_ref()) {
-            Some(id) => branch.checkpoints.contains(id),
-            None => self.run_id.as_ref().is_some_and(|id| branch.runs.contains(id)),
-        }
-    }
+/// Returns the entries of a list that are wanted.
+fn retained(list: &[&RawValue], is_wanted: impl Fn(&str) -> bool) -> Option<Box<RawValue>> {
+    let kept: Vec<&str> = list.iter().map(|row| row.get()).filter(|row| is_wanted(row)).collect();
+    RawValue::from_string(format!("[{}]", kept.join(","))).ok()
 }
 
-/// Returns the entries of a list that belong to a branch.
-fn of_branch(list: Option<&RawValue>, branch: &Branch) -> Option<Box<RawValue>> {
+/// Returns the entries of a history up to a checkpoint. Ids sort by time.
+fn history_until(id: &str, list: Option<&RawValue>) -> Option<Box<RawValue>> {
     let rows: Vec<&RawValue> = serde_json::from_str(list?.get()).ok()?;
-    let belongs = |row: &&&RawValue| serde_json::from_str::<Listed>(row.get()).is_ok_and(|row| row.is_in(branch));
-    let kept: Vec<&str> = rows.iter().filter(belongs).map(|row| row.get()).collect();
-    RawValue::from_string(format!("[{}]", kept.join(","))).ok()
+    retained(&rows, |row| {
+        let listed: Listed = serde_json::from_str(row).unwrap_or_default();
+        let nested = listed.checkpoint.and_then(|checkpoint| checkpoint.checkpoint_id);
+        nested.or(listed.checkpoint_id).is_some_and(|known| *known <= *id)
+    })
+}
+
+/// Returns the runs that were requested before a checkpoint was written, with the number of all runs in the list.
+fn runs_until(of: &OfHistory, own: Option<&str>, list: Option<&RawValue>) -> Option<(Box<RawValue>, usize)> {
+    let rows: Vec<&RawValue> = serde_json::from_str(list?.get()).ok()?;
+    let kept = retained(&rows, |row| {
+        let run = RunFacts::read(row).unwrap_or_default();
+        Some(&*run.run_id) == own || run.created_at.zip(of.at).is_some_and(|(requested, at)| requested <= at)
+    })?;
+    Some((kept, rows.len()))
 }
 
 impl Viewer {
@@ -101,17 +119,19 @@ impl Viewer {
         self.checkpoint.as_ref().map_or(0, |checkpoint| of(&checkpoint.live))
     }
 
-    /// Shows the state at a checkpoint in all views.
-    pub fn show_checkpoint(&mut self, name: String, at: Option<Timestamp>, state: &RawValue, branch: &Branch) {
+    /// Shows the state at a checkpoint in all views, with what is known of the time before it.
+    pub fn show_checkpoint(&mut self, of: OfHistory, state: &RawValue) {
         self.leave_checkpoint();
         self.return_to_present();
         let loaded = self.projections.status.loaded().and_then(|loaded| self.event_log.whole(loaded.seq));
         let loaded = loaded.as_ref().and_then(|event| SnapshotFields::read(event.data.text()));
-        let history = loaded.as_ref().and_then(|loaded| of_branch(loaded.history, branch));
-        let runs = loaded.as_ref().and_then(|loaded| of_branch(loaded.runs, branch));
+        let facts = StateFacts::read(state.get()).unwrap_or_default();
+        let history = loaded.as_ref().and_then(|loaded| history_until(&of.id, loaded.history));
+        let runs = loaded.as_ref().and_then(|loaded| runs_until(&of, facts.run_id.as_deref(), loaded.runs));
+        let (runs, listed_runs) = runs.unzip();
         let mut fields = SnapshotFields::default();
         (fields.state, fields.history, fields.runs) = (Some(state), history.as_deref(), runs.as_deref());
-        let event = Event { seq: Seq(1), ..fields.into_event(at.unwrap_or(self.now)) };
+        let event = Event { seq: Seq(1), ..fields.into_event(of.at.unwrap_or(self.now)) };
 
         let limits = self.event_log.limits();
         let mut live = OtherLog {
@@ -119,10 +139,14 @@ impl Viewer {
             projections: Projections::new(limits.max_bytes),
             ..OtherLog::default()
         };
+        let running = of.running.as_deref().map(Into::into);
+        live.projections.status.show_as_of(AsOf { at: of.at, running, listed_runs: listed_runs.unwrap_or_default() });
         live.projections.apply(&Item::Record(Record::Event(event.clone())));
         live.event_log.push(Record::Event(event));
         live.swap(self);
-        self.checkpoint = Some(Box::new(ShownCheckpoint { name, at, live }));
+        let OfHistory { id, name, at, is_head, .. } = of;
+        let has_next = !facts.next.is_empty();
+        self.checkpoint = Some(Box::new(ShownCheckpoint { id, name, at, is_head, has_next, live }));
         self.show_other_log();
     }
 

@@ -76,8 +76,11 @@ impl Viewer {
         self.find.drop_evicted_marks(self.event_log.first_seq().unwrap_or_default());
         let playhead = self.playhead();
         let open = self.is_open() || playhead.is_some();
-        // During time travel, ages count up to the arrival of the shown event.
-        let shown_at = playhead.and_then(|playhead| self.event_log.arrival(playhead.at)).unwrap_or(self.now);
+        // During time travel, ages count up to the arrival of the shown event, or until the shown checkpoint was written.
+        let shown_at = match self.shown_checkpoint() {
+            Some(checkpoint) => checkpoint.at.unwrap_or(self.now),
+            None => playhead.and_then(|playhead| self.event_log.arrival(playhead.at)).unwrap_or(self.now),
+        };
         for (view, width, height) in windows.iter().copied() {
             self.windows[view as usize] = (width, height);
             match view {
@@ -90,16 +93,19 @@ impl Viewer {
                 View::Timeline => {
                     let place = &mut self.places[view as usize];
                     // In a closed stream nothing grows.
-                    let now = if open { shown_at } else { Timestamp::MIN };
+                    let is_shown = open || self.checkpoint.is_some();
+                    let now = if is_shown { shown_at } else { Timestamp::MIN };
                     if self.bars.prepare(&self.projections.timeline, now, place) {
                         self.find.forget(view as usize);
                     }
                 }
                 View::Runs => self.prepare_runs(),
                 View::Delivery => {
-                    let options =
-                        views::delivery::Options { now: shown_at, open, has_server: !self.is_recording(), width };
-                    self.delivery_rows = views::delivery::rows(&self.projections, &self.event_log, options, &self.tz);
+                    let has_server = !self.is_recording();
+                    let options = views::delivery::Options { now: shown_at, open, has_server, width };
+                    let rows = || views::delivery::rows(&self.projections, &self.event_log, options, &self.tz);
+                    // A checkpoint has no events that could be delivered.
+                    self.delivery_rows = if self.checkpoint.is_some() { Vec::new() } else { rows() };
                 }
                 _ => {}
             }
@@ -113,6 +119,10 @@ impl Viewer {
 
     /// Returns why calls without a result have none. `open`: whether more events may arrive.
     fn unanswered(&self, open: bool) -> Unanswered {
+        // The thread's status is that of its newest checkpoint.
+        if let Some(checkpoint) = self.shown_checkpoint().filter(|checkpoint| !checkpoint.is_head) {
+            return if checkpoint.has_next { Unanswered::Later } else { Unanswered::Missing };
+        }
         match self.shown_status() {
             ThreadStatus::Running { .. } | ThreadStatus::Queued { .. } | ThreadStatus::Loading if open => {
                 Unanswered::Running

@@ -34,7 +34,7 @@ use runtail_stream::{End, EventLog, Item, Limits, Record, Seq, Target};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use checkpoint::{Branch, ShownCheckpoint};
+pub use checkpoint::{OfHistory, ShownCheckpoint};
 pub use find::{Found, Landmark};
 pub use head::Cancelling;
 pub use time_travel::{Past, Playhead, Speed};

@@ -54,6 +54,8 @@ pub enum Unanswered {
     Waiting,
     /// The run failed.
     Failed,
+    /// A checkpoint is shown, and the call ran after it.
+    Later,
     /// No result was received, and none will be.
     #[default]
     Missing,
@@ -210,6 +212,7 @@ impl Layout<'_> {
                 Unanswered::Running => result.with(Tone::Moving, "◐ ").with(Tone::Plain, "running"),
                 Unanswered::Waiting => result.with(Tone::Waiting, "◆ waiting for you"),
                 Unanswered::Failed => result.with(Tone::Bad, "✗ no result: the run failed"),
+                Unanswered::Later => result.with(Tone::Dim, "◌ no result yet at this checkpoint"),
                 Unanswered::Missing => result.with(Tone::Dim, "? no result"),
             });
         }

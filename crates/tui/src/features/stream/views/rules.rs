@@ -199,7 +199,10 @@ pub struct RuleTimes<'a> {
 }
 
 fn loaded_rule(status: &Status, at: Timestamp, width: usize, tz: &TimeZone) -> Line {
-    let mut title = format!("── from the server's state · loaded {} ", clock(at, tz));
+    let mut title = match status.as_of() {
+        Some(_) => format!("── from the server's state · saved {} ", clock(at, tz)),
+        None => format!("── from the server's state · loaded {} ", clock(at, tz)),
+    };
     // Ended runs whose events the stream did not show.
     let mut unseen =
         status.runs().iter().filter(|run| run.is_recorded && run.outcome.is_over() && run.first_seq.is_none());

@@ -43,6 +43,9 @@ pub fn describe(run: &RunEntry, projections: &Projections) -> RunSummary {
     let is_waiting = is_newest && matches!(status.status(), ThreadStatus::Waiting { .. });
     let mut details = Vec::new();
     let (role, outcome) = match run.outcome {
+        // The status line shows the present, in which these runs may be over.
+        RunOutcome::Queued if status.as_of().is_some() => (StatusRole::Queued, "queued at this checkpoint".to_string()),
+        RunOutcome::Running if status.as_of().is_some() => (StatusRole::Moving, "running at this checkpoint".into()),
         RunOutcome::Queued => (StatusRole::Queued, "queued".to_string()),
         RunOutcome::Running => (StatusRole::Moving, "running".to_string()),
         RunOutcome::Finished => (StatusRole::Good, "finished".into()),

@@ -9,7 +9,7 @@ use crate::widgets::status::tones;
 use jiff::Timestamp;
 use runtail_core::model::StatusRole;
 use runtail_core::text;
-use runtail_stream::projection::{Attempt, Bar, BarKind, BarState, Clock, Projections};
+use runtail_stream::projection::{Attempt, Bar, BarKind, BarState, Clock, Projections, RunEntry};
 use std::time::Duration;
 
 /// Columns of the step and the separator after it.
@@ -95,7 +95,9 @@ pub fn heading(attempt: &Attempt, projections: &Projections, now: Timestamp) -> 
     line.push(Tone::Dim, " · ");
     // Of several attempts, the record has the outcome of only the last one.
     let is_last = attempt.state != BarState::Abandoned || attempt.number == 1;
-    let (role, outcome, mut details) = match entry.filter(|entry| is_last && entry.outcome.is_over()) {
+    let is_checkpoint = projections.status.as_of().is_some();
+    let is_known = |entry: &&RunEntry| is_last && (entry.outcome.is_over() || is_checkpoint);
+    let (role, outcome, mut details) = match entry.filter(is_known) {
         Some(entry) => {
             let RunSummary { role, outcome, details } = runs::describe(entry, projections);
             (role, outcome, details)
@@ -133,8 +135,11 @@ fn streamed_outcome(attempt: &Attempt) -> (StatusRole, String, Vec<String>) {
 }
 
 /// Returns the stream modes that the bars are built from, and the clock of their times.
-pub fn source(attempt: &Attempt) -> Line {
+pub fn source(attempt: &Attempt, projections: &Projections) -> Line {
     let modes: Vec<&str> = attempt.sources().map(|source| source.word()).collect();
+    if modes.is_empty() && projections.status.as_of().is_some() {
+        return Line::of(Tone::Dim, "No steps of this run are known up to this checkpoint.");
+    }
     if modes.is_empty() {
         return Line::of(Tone::Dim, "No timings for this run. Start it with the tasks mode to get them.");
     }

@@ -199,7 +199,7 @@ impl TimelineRows {
             Row::Evicted => lines::evicted(timeline.evicted_attempts()),
             Row::Blank(_) => Line::new(),
             Row::Heading(n) => lines::heading(timeline.attempt(*n)?, projections, self.now),
-            Row::Source(n) => lines::source(timeline.attempt(*n)?),
+            Row::Source(n) => lines::source(timeline.attempt(*n)?, projections),
             Row::Axis(n) => lines::axis(timeline.attempt(*n)?, self.now, &grid),
             Row::Bar(branch) => {
                 let bar = timeline.bar(branch.key)?;

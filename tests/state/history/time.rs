@@ -1,0 +1,176 @@
+//! What the views say of runs and steps at a checkpoint: what was known when it was written, and nothing that happened later.
+
+use super::{id, opened, requests, serve};
+use runtail_stream::SnapshotPart;
+use runtail_testkit::dash::Dash;
+use runtail_tui::app::Overlay;
+use runtail_tui::session::checkpoints::HistoryRequest;
+use runtail_tui::session::msg::Effect;
+use serde_json::{Value, json};
+
+/// A time of the thread, in seconds.
+fn time(seconds: f64) -> String {
+    format!("2026-11-21T13:00:{seconds:09.6}Z")
+}
+
+/// The checkpoints of a thread on a Python server with four runs, newest first: runs 1 and 3 ask, runs 2 and 4 answer. A task has
+/// the result of the step after its checkpoint, which the server adds there.
+fn approval() -> Vec<Value> {
+    // Step, run, the node that is next and what it wrote, when.
+    let steps = [
+        (-1, "run-1", "__start__", 10.0),
+        (0, "run-1", "draft", 10.1),
+        (1, "run-1", "ask", 10.5),
+        (2, "run-2", "act", 20.1),
+        (3, "run-2", "", 20.5),
+        (4, "run-3", "__start__", 30.0),
+        (5, "run-3", "draft", 30.1),
+        (6, "run-3", "ask", 30.5),
+        (7, "run-4", "act", 40.1),
+        (8, "run-4", "", 40.5),
+    ];
+    let entry = |(nth, (step, run, next, at)): (usize, &(i64, &str, &str, f64))| {
+        let asks = json!([{"id": format!("q{run}"), "value": "Send it?"}]);
+        let interrupts = if *next == "ask" { asks } else { json!([]) };
+        let task = json!({"id": format!("t{nth}"), "name": next, "result": {"log": [next]}, "interrupts": interrupts});
+        let source = if *next == "__start__" { "input" } else { "loop" };
+        let parent = (nth > 0).then(|| json!({"checkpoint_id": format!("{:08}", nth - 1)}));
+        json!({"values": {"log": []}, "next": if next.is_empty() { vec![] } else { vec![next] }, "created_at": time(*at),
+               "tasks": if next.is_empty() { vec![] } else { vec![task] },
+               "metadata": {"source": source, "step": step, "run_id": run},
+               "checkpoint": {"checkpoint_id": format!("{nth:08}")}, "parent_checkpoint": parent})
+    };
+    let mut all: Vec<Value> = steps.iter().enumerate().map(entry).collect();
+    all.reverse();
+    all
+}
+
+/// The runs of that thread, newest first.
+fn runs() -> Value {
+    let run = |nth: u32| {
+        let (from, to) = (f64::from(nth) * 10.0, f64::from(nth) * 10.0 + 0.6);
+        json!({"run_id": format!("run-{nth}"), "assistant_id": "a", "status": "success", "created_at": time(from - 0.1),
+               "updated_at": time(to), "kwargs": {}})
+    };
+    (1..=4).rev().map(run).collect()
+}
+
+/// Opens the history of the thread, whose snapshot has these runs, and goes to the checkpoint of a step.
+fn at_step(history: &[Value], runs: Value, step: i64) -> Dash {
+    let mut dash = opened((140, 40), history);
+    dash.snapshot(vec![
+        (SnapshotPart::Thread, json!({"thread_id": "t", "status": "idle"})),
+        (SnapshotPart::State, history[0].clone()),
+        (SnapshotPart::History, json!(history)),
+        (SnapshotPart::Runs, runs),
+    ]);
+    serve(&mut dash, history);
+    let row = history.iter().position(|entry| entry["metadata"]["step"] == step).unwrap();
+    dash.keys(&"<Down>".repeat(row));
+    dash.keys("<Enter>");
+    serve(&mut dash, history);
+    dash
+}
+
+/// Returns a view without the lines above and below it.
+fn body(dash: &mut Dash, key: &str) -> String {
+    dash.keys(key);
+    let screen = dash.screen();
+    let lines: Vec<&str> = screen.lines().skip(4).map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    lines[..lines.len() - 2].join("\n")
+}
+
+#[test]
+fn a_run_that_continued_is_running_at_its_checkpoint() {
+    // Step 5 of run 3: `draft` is next, and ran later.
+    let mut dash = at_step(&approval(), runs(), 5);
+    assert!(dash.screen().contains("at step 5"), "{}", dash.screen());
+    let runs_view = body(&mut dash, "5");
+    for wanted in ["run 1 paused to ask in ask", "run 2 finished", "◐ run 3 running at this checkpoint"] {
+        assert!(runs_view.contains(wanted), "{runs_view}");
+    }
+    assert!(!runs_view.contains("run 4") && !runs_view.contains("paused before"), "{runs_view}");
+    let timeline = body(&mut dash, "4");
+    let of_run_3 = timeline.split("run 3 · ").nth(1).unwrap();
+    assert!(of_run_3.starts_with("◐ running at this checkpoint · 100ms"), "{timeline}");
+    assert!(!of_run_3.contains("draft") && of_run_3.contains("No steps of this run are known"), "{timeline}");
+    let messages = body(&mut dash, "1");
+    assert!(messages.contains("run 2 finished") && !messages.contains("run 3"), "{messages}");
+    for key in ["2", "6", "8"] {
+        let view = body(&mut dash, key);
+        assert!(view.contains("A checkpoint has a state but no events"), "{key}: {view}");
+    }
+}
+
+#[test]
+fn a_run_has_ended_at_its_last_checkpoint() {
+    // Step 6, the last one of run 3, asks; run 4 answered it.
+    let mut dash = at_step(&approval(), runs(), 6);
+    let runs_view = body(&mut dash, "5");
+    assert!(runs_view.contains("run 3 paused to ask in ask") && !runs_view.contains("run 4"), "{runs_view}");
+    assert!(!runs_view.contains("waiting for your answer"), "the question was answered: {runs_view}");
+    let timeline = body(&mut dash, "4");
+    let of_run_3 = timeline.split("run 3 · ").nth(1).unwrap();
+    assert!(of_run_3.contains("draft") && of_run_3.contains("◆ paused"), "{timeline}");
+}
+
+#[test]
+fn runs_have_the_numbers_of_the_thread() {
+    // Run 4 runs again from step 1, so runs 2 and 3 are on another branch.
+    let mut history = approval();
+    history[1]["parent_checkpoint"]["checkpoint_id"] = json!("00000002");
+    let mut dash = at_step(&history, runs(), 7);
+    let runs_view = body(&mut dash, "5");
+    assert!(runs_view.contains("◐ run 4 running at this checkpoint"), "{runs_view}");
+    // A list that has not all runs doesn't show which number a run has, even if few of them are older.
+    let more = (0..50).map(|nth| {
+        json!({"run_id": format!("later-{nth}"), "assistant_id": "a", "status": "success",
+               "created_at": time(50.0), "updated_at": time(51.0), "kwargs": {}})
+    });
+    let all: Vec<Value> = more.chain(runs().as_array().unwrap().clone()).collect();
+    let mut dash = at_step(&approval(), json!(all), 5);
+    let runs_view = body(&mut dash, "5");
+    assert!(runs_view.contains("run run-3 running at this checkpoint"), "{runs_view}");
+}
+
+#[test]
+fn a_run_that_had_not_begun_is_queued_at_a_checkpoint() {
+    let mut all = runs();
+    all[0]["created_at"] = json!(time(30.2));
+    let mut dash = at_step(&approval(), all, 6);
+    let runs_view = body(&mut dash, "5");
+    assert!(runs_view.contains("◌ run 4 queued at this checkpoint"), "{runs_view}");
+}
+
+#[test]
+fn keys_act_on_the_shown_checkpoint() {
+    let history = approval();
+    let mut dash = at_step(&history, runs(), 5);
+    let at = id(&history[3]).to_string();
+    // Until the notice is gone.
+    dash.pass(30);
+    for view in ["1", "3", "4", "5"] {
+        dash.keys(view);
+        let screen = dash.screen();
+        let footer = screen.lines().last().unwrap_or_default();
+        for hint in ["R run again from here", "u edit state and run", "d details"] {
+            assert!(footer.contains(hint), "{view}: {footer}");
+        }
+        let effects = dash.keys("R");
+        let [Effect::PlanAction(_, _, intent)] = effects.as_slice() else { panic!("{view}: {effects:?}") };
+        let runtail_api::ThreadIntent::Fork { checkpoint, .. } = &**intent else { panic!("{view}: {intent:?}") };
+        assert_eq!(checkpoint.as_deref(), Some(&*at), "{view}");
+        dash.keys("<Esc>");
+    }
+    dash.keys("d");
+    serve(&mut dash, &history);
+    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Inspect(_))), "{}", dash.screen());
+    assert!(dash.screen().contains("step 5 · checkpoint 00000006"), "{}", dash.screen());
+    dash.keys("<Esc>u");
+    serve(&mut dash, &history);
+    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Edit(_))), "{}", dash.screen());
+    // Back in the present, `d` is about the thread again.
+    dash.keys("<Esc>Gd");
+    let is_details = |request: &HistoryRequest| matches!(request, HistoryRequest::Details { .. });
+    assert!(!requests(&dash).iter().any(|(_, request)| is_details(request)));
+}
