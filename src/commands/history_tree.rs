@@ -11,15 +11,15 @@ use std::sync::Arc;
 const MAX_NODE: usize = 24;
 const MAX_WROTE: usize = 60;
 
-/// Prints the tree of states as received.
-pub(crate) fn print(rows: &[Value], ascii: bool) -> Result<(), Failure> {
+/// Prints the tree of states as received. `has_head`: the first one is the thread's newest.
+pub(crate) fn print(rows: &[Value], has_head: bool, ascii: bool) -> Result<(), Failure> {
     let checkpoints = rows.iter().filter_map(|row| Checkpoint::read(&row.to_string()));
     let tree = CheckpointTree::new(checkpoints.map(Arc::new));
-    output::print(&drawn(&tree, ascii), false)
+    output::print(&drawn(&tree, has_head, ascii), false)
 }
 
 /// Returns the tree as lines.
-fn drawn(tree: &CheckpointTree, ascii: bool) -> String {
+fn drawn(tree: &CheckpointTree, has_head: bool, ascii: bool) -> String {
     let graph = |row: &GraphRow| {
         let (before, after) = row.text();
         let mark = match row.entry.map(|at| tree.outcome(at)) {
@@ -52,7 +52,7 @@ fn drawn(tree: &CheckpointTree, ascii: bool) -> String {
         };
         let step = entry.step.map(|step| step.to_string()).unwrap_or_default();
         let created = entry.at.map(|at| at.strftime("%Y-%m-%d %H:%MZ").to_string()).unwrap_or_default();
-        let head = if at == 0 { "  head" } else { "" };
+        let head = if at == 0 && has_head { "  head" } else { "" };
         let (node, wrote) = (plain(&node(at), ascii), plain(&wrote(at), ascii));
         format!(
             "{}  {step:>4}  {}  {}  {created:17}  {}{head}",

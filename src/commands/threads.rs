@@ -272,9 +272,17 @@ pub(crate) async fn run(globals: &Globals, mut command: Command) -> Result<Exit,
             options.output.one(&offered(&server, state, "reading a thread's state").await?)?;
         }
         Command::History(options) => {
+            if let Some(id) = &options.before
+                && !server.has_checkpoint(&options.thread, id).await?
+            {
+                let (thread, id) = (text::clean(&options.thread), text::clean(id));
+                return Err(Failure::not_found(format!(
+                    "thread {thread} has no checkpoint {id}\n  `runtail threads history {thread}` lists them"
+                )));
+            }
             let rows = history(&server, &options).await?;
             if options.tree && matches!(options.output.format, None | Some(Format::Table)) {
-                history_tree::print(&rows, globals.ascii)?;
+                history_tree::print(&rows, options.before.is_none(), globals.ascii)?;
                 return Ok(Exit::Done);
             }
             options.output.rows(&rows, &history_columns())?;

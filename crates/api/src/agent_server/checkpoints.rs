@@ -1,8 +1,8 @@
 //! The checkpoints of a thread (acting reference §5).
 
 use super::AgentServer;
-use crate::ApiError;
-use runtail_core::model::object_fields;
+use crate::{ApiError, Kind};
+use runtail_core::model::{StateFacts, object_fields};
 use runtail_core::text;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 
 /// Maximum number of waiting subgraphs whose states are requested one by one.
 const MAX_SUBGRAPHS: usize = 8;
+/// Bytes of a state whose values are skipped.
+const MAX_STATE: usize = 64 << 20;
 
 /// The state at a checkpoint, with the states of the subgraphs that wait there.
 #[derive(Debug)]
@@ -43,6 +45,21 @@ impl AgentServer {
         max_bytes: usize,
     ) -> Result<Box<RawValue>, ApiError> {
         self.get_up_to(&["threads", thread, "state", checkpoint], &[], max_bytes).await?.json()
+    }
+
+    /// Returns whether a thread has a checkpoint with this id. Servers compare the id of a history's `before` as a text and accept
+    /// any. If the server has no call that reads a checkpoint, nothing speaks against the id.
+    ///
+    /// # Errors
+    /// As for [`AgentServer::checkpoint_state_raw`].
+    pub async fn has_checkpoint(&self, thread: &str, id: &str) -> Result<bool, ApiError> {
+        match self.checkpoint_state_raw(thread, id, MAX_STATE).await {
+            Ok(raw) => Ok(StateFacts::read(raw.get()).is_ok_and(|facts| facts.is_saved())),
+            // JavaScript refuses an id that is no UUID.
+            Err(error) if matches!(error.kind, Kind::NotFound | Kind::Invalid(_)) => Ok(false),
+            Err(error) if error.may_lack_call() => Ok(true),
+            Err(error) => Err(error),
+        }
     }
 
     /// Returns the state of a thread at a checkpoint with the states of its waiting subgraphs, as far as the server

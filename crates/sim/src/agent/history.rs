@@ -64,7 +64,8 @@ pub fn read(agent: &Agent, body: &Value) -> Result<Asked, Refusal> {
             })?;
             Some(id.to_owned())
         }
-        (Dialect::JavaScript | Dialect::Aegra, Value::String(id)) => Some(id.clone()),
+        (Dialect::Aegra, Value::String(_)) => return Err(agent.refuse(Problem::NoBefore)),
+        (Dialect::JavaScript, Value::String(id)) => Some(id.clone()),
         (_, other) => {
             let kind = if agent.dialect == Dialect::JavaScript { "string" } else { "object" };
             let says = match agent.dialect {

@@ -38,6 +38,8 @@ pub enum Problem {
     NoGraph(String),
     /// A checkpoint was requested on a thread without runs.
     NoState(String),
+    /// Aegra's history fails at `before`.
+    NoBefore,
     /// The node does not exist.
     NoNode(String),
     /// The run does not exist.
@@ -175,9 +177,11 @@ fn python(problem: Problem) -> Response {
         Problem::Busy => (S::CONFLICT, BUSY.into()),
         Problem::EditWhileBusy { thread, runs } => (S::CONFLICT, format!("Thread {thread} has in-flight runs: {runs}")),
         Problem::Python(status, text) => (status, text),
-        Problem::BadCheckpointId | Problem::RunIsActive | Problem::NothingToResume | Problem::NoInput(_) => {
-            (S::BAD_REQUEST, "Bad Request".into())
-        }
+        Problem::BadCheckpointId
+        | Problem::RunIsActive
+        | Problem::NothingToResume
+        | Problem::NoInput(_)
+        | Problem::NoBefore => (S::BAD_REQUEST, "Bad Request".into()),
         other => (S::UNPROCESSABLE_ENTITY, violation(other)),
     };
     detail(status, &text)
@@ -305,9 +309,11 @@ fn javascript(problem: Problem) -> Response {
         Problem::NotAnAssistantId(_) => (S::NOT_FOUND, "Assistant not found".into()),
         Problem::EditWhileBusy { .. } => (S::CONFLICT, "Thread is busy".into()),
         Problem::Python(status, text) => (status, text),
-        Problem::CancelTooLate | Problem::RunIsActive | Problem::NothingToResume | Problem::NoInput(_) => {
-            (S::BAD_REQUEST, "Bad Request".into())
-        }
+        Problem::CancelTooLate
+        | Problem::RunIsActive
+        | Problem::NothingToResume
+        | Problem::NoInput(_)
+        | Problem::NoBefore => (S::BAD_REQUEST, "Bad Request".into()),
     };
     text(status, "text/plain;charset=UTF-8", &said)
 }
@@ -394,6 +400,11 @@ fn aegra(problem: Problem) -> Response {
             S::INTERNAL_SERVER_ERROR,
             "internal_error",
             format!("Failed to update thread state: Node {node} does not exist"),
+        ),
+        Problem::NoBefore => (
+            S::INTERNAL_SERVER_ERROR,
+            "internal_error",
+            "Error retrieving thread history: string indices must be integers, not 'str'".into(),
         ),
         Problem::Python(status, text) => (status, "error", text),
         other => (S::BAD_REQUEST, "bad_request", format!("{other:?}")),

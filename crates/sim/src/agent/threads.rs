@@ -237,9 +237,12 @@ pub async fn update_state(State(agent): State<Arc<Agent>>, Path(id): Path<String
 pub async fn history_get(State(agent): State<Arc<Agent>>, Path(id): Path<String>, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     let value = |key: &str| pairs.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value.clone());
-    answer(history::limit(&agent, value("limit").as_deref()).map(|limit| {
+    answer(history::limit(&agent, value("limit").as_deref()).and_then(|limit| {
         let asked = Asked { limit, before: value("before"), ..Asked::default() };
-        of_thread(&agent, &id, |thread| Ok(history::list(agent.dialect, thread, &asked)))
+        if agent.dialect == Dialect::Aegra && asked.before.is_some() {
+            return Err(agent.refuse(Problem::NoBefore));
+        }
+        Ok(of_thread(&agent, &id, |thread| Ok(history::list(agent.dialect, thread, &asked))))
     }))
 }
 
