@@ -97,6 +97,27 @@ fn open_questions_and_failures_are_marked() {
     assert_eq!(failed.lines().next(), Some("✗ 1* maybe: ValueError: n must not be 0"));
 }
 
+/// As the JavaScript server records a thread whose two questions were answered: without the results of the nodes that asked.
+#[test]
+fn nodes_whose_results_are_not_recorded_are_named() {
+    let entry = |id: &str, parent: Option<&str>, step: i64, tasks: Value| {
+        json!({"checkpoint_id": id, "parent_checkpoint_id": parent, "metadata": {"source": "loop", "step": step},
+            "next": tasks.as_array().unwrap().iter().map(|task| task["name"].clone()).collect::<Vec<_>>(), "tasks": tasks})
+    };
+    let asked =
+        |node: &str| json!({"id": node, "name": node, "result": null, "interrupts": [{"id": node, "value": "Go?"}]});
+    let history = json!([
+        entry("3", Some("2"), 2, json!([])),
+        entry("2", Some("1"), 1, json!([{"id": "d", "name": "done", "result": {"n": 1}, "interrupts": []}])),
+        entry("1", None, 0, json!([asked("left"), asked("right")])),
+    ]);
+    let tree = tree(&history.to_string());
+    assert_eq!(
+        (tree.nodes(0), tree.nodes(1)),
+        (vec!["done".to_string()], vec!["left".to_string(), "right".to_string()])
+    );
+}
+
 #[test]
 fn entries_without_a_loaded_parent_keep_an_open_rail() {
     let entry = |id: &str, parent: Option<&str>| json!({"checkpoint_id": id, "parent_checkpoint_id": parent, "metadata": {"source": "loop", "step": 1}, "next": ["n"]});

@@ -169,8 +169,9 @@ impl CheckpointTree {
     pub fn writers(&self, at: usize) -> Vec<String> {
         match self.source(at) {
             "loop" => match self.parent(at) {
+                // All tasks before a step have ended. JavaScript records no results of those that wrote nothing or were answered.
                 Parent::At(parent) => {
-                    names(self.entries[parent].tasks.iter().filter(|task| task.has_result).map(|t| &*t.node))
+                    names(self.entries[parent].tasks.iter().filter(|task| !task.is_failed).map(|t| &*t.node))
                 }
                 _ => Vec::new(),
             },
