@@ -153,7 +153,8 @@ async fn a_cron_is_created_changed_paused_and_deleted() {
     assert!(again.stderr.contains("is already paused"), "{}", again.stderr);
     assert!(world.runtail(&["crons", "resume", cron]).expect(0).json()["enabled"] == true);
     assert!(world.runtail(&["crons", "delete", cron]).expect(2).stderr.contains("--yes"));
-    world.runtail(&["crons", "delete", cron, "--yes"]).expect(0);
+    let deleted = world.runtail(&["crons", "delete", cron, "--yes"]).expect(0);
+    assert!(deleted.stderr.contains("their threads are deleted when they end"), "{}", deleted.stderr);
     let path = format!("/runs/crons/{cron}");
     let patch = format!("PATCH {path}");
     let expected = ["POST /runs/crons".to_string(), patch.clone(), patch.clone(), patch, format!("DELETE {path}")];

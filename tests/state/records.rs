@@ -247,6 +247,8 @@ fn a_server_without_crons_says_so() {
     let screen = dash.screen();
     assert!(screen.contains("this server doesn't offer crons"), "{screen}");
     assert!(!screen.contains("retry"), "{screen}");
+    let footer = screen.trim_end().lines().last().unwrap_or_default();
+    assert!(footer.contains("Esc back") && !footer.contains("create") && !footer.contains("pause"), "{footer}");
 }
 
 #[test]

@@ -340,11 +340,11 @@ impl AgentServer {
             return Err(error);
         }
         let rows: Vec<Box<RawValue>> = self.history(thread, MAX_SKIPPED, None, max_bytes).await?.json()?;
-        let is_before = |row: &Box<RawValue>| {
+        let is_before = |row: &RawValue| {
             let facts = StateFacts::read(row.get()).unwrap_or_default();
             facts.checkpoint_id.is_some_and(|id| *id < *before)
         };
-        Ok(rows.into_iter().filter(is_before).take(limit).collect())
+        Ok(rows.into_iter().filter(|row| is_before(row)).take(limit).collect())
     }
 
     async fn history(

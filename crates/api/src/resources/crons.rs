@@ -176,8 +176,13 @@ impl AgentServer {
 
     pub(super) async fn plan_cron_deletion(&self, cron: &str) -> Result<ResourcePlan, PlanError> {
         let before = self.cron(cron).await?;
+        let threads = match (before["thread_id"].is_string(), before["on_run_completed"] == "delete") {
+            (true, _) => "its thread is kept",
+            (false, true) => "their threads are deleted when they end, as its settings say",
+            (false, false) => "their threads are kept",
+        };
         let notes = vec![
-            Note::fact("It starts no more runs. Runs that it has started continue, and their threads are kept."),
+            Note::fact(format!("It starts no more runs. Runs that it has started continue, and {threads}.")),
             Note::warning("This can't be undone. Pausing it keeps its settings."),
         ];
         Ok(self.resource_plan(Draft {

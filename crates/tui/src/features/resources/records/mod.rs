@@ -14,7 +14,7 @@ use crate::session::{Component, Cx, Request, Requests, Session};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::list::Picker;
 use jiff::Timestamp;
-use runtail_api::ApiError;
+use runtail_api::{ApiError, Kind};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -123,7 +123,13 @@ impl Records {
     }
 
     fn useful_actions(&self) -> &'static [&'static str] {
+        let is_missing = self.rows.error.as_ref().is_some_and(|error| error.kind == Kind::NotOffered);
+        let is_empty = self.rows.value.as_ref().is_some_and(Vec::is_empty);
         match self.of {
+            _ if is_missing => &["app.back", "app.command", "app.help"],
+            RecordList::Crons | RecordList::Store(_) if is_empty => {
+                &["records.create", "app.refresh", "app.back", "app.command", "app.help"]
+            }
             RecordList::Versions { .. } => &[
                 "records.open",
                 "records.mark",
