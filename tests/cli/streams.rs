@@ -569,6 +569,10 @@ async fn log_file_has_requests_and_no_secrets() {
 async fn thread_states_runs_and_graphs_are_read() {
     let server = Server::start(|seen| match (seen.method.as_str(), seen.path.as_str()) {
         ("GET", "/threads/t-1/state") => json(200, r#"{"values":{"b":1,"a":2},"next":[]}"#),
+        ("GET", "/threads/t-1/state/c7") => json(
+            200,
+            r#"{"values":{},"next":[],"created_at":"2026-11-23T09:00:00Z","metadata":{"step":7},"checkpoint":{"checkpoint_id":"c7"}}"#,
+        ),
         ("GET", "/threads/t-1/history") => {
             // Three pages; the last one is short.
             let from = seen.query.split("before=c").nth(1).map_or(250, |n| n.parse::<usize>().unwrap());

@@ -1,6 +1,6 @@
 //! The checkpoints of a thread (acting reference §5).
 
-use super::AgentServer;
+use super::{AgentServer, ServerKind};
 use crate::{ApiError, Kind};
 use runtail_core::model::{StateFacts, object_fields};
 use runtail_core::text;
@@ -55,8 +55,9 @@ impl AgentServer {
     pub async fn has_checkpoint(&self, thread: &str, id: &str) -> Result<bool, ApiError> {
         match self.checkpoint_state_raw(thread, id, MAX_STATE).await {
             Ok(raw) => Ok(StateFacts::read(raw.get()).is_ok_and(|facts| facts.is_saved())),
-            // JavaScript refuses an id that is no UUID.
-            Err(error) if matches!(error.kind, Kind::NotFound | Kind::Invalid(_)) => Ok(false),
+            // JavaScript refuses an id that is no UUID. Other servers may answer 404 because they lack the call.
+            Err(error) if error.kind == Kind::NotFound => Ok(self.info().await?.kind == ServerKind::Other),
+            Err(error) if matches!(error.kind, Kind::Invalid(_)) => Ok(false),
             Err(error) if error.may_lack_call() => Ok(true),
             Err(error) => Err(error),
         }
