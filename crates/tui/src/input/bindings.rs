@@ -432,7 +432,7 @@ pub const BINDINGS: &[Binding] = {
             &["u"],
             A::Update,
             "edit state",
-            "In History: edit the state at the checkpoint; an older one also runs (preview first)",
+            "In History: edit the state here; an older one also runs",
         ),
         bind(
             "stream.collapse",
