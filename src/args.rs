@@ -270,6 +270,8 @@ impl Command {
             Compare(options) => options.waits(),
             Deployments(command) => command.waits(),
             Revisions(command) => command.waits(),
+            State(command) => command.hears_signals(),
+            Threads(command) => command.hears_signals(),
             _ => false,
         }
     }

@@ -7,6 +7,7 @@ use crate::consent::{self, Yes};
 use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure};
 use crate::output::{Column, Format, cell, column, complain, placed};
+use crate::signals::Signals;
 use futures::{StreamExt, stream};
 use runtail_api::{
     Acted, AgentServer, MAX_RULED_PLANS, MAX_RULED_THREADS, PlanError, RuledPlan, StartFailure, Started,
@@ -95,7 +96,8 @@ pub(crate) async fn run(globals: &Globals, sending: &Sending, yes: Yes) -> Resul
     if !sending.dry_run && context.profiles.iter().all(|profile| profile.sealed.is_some()) {
         context.profiles.iter().try_for_each(|profile| context.check_write(profile))?;
     }
-    let Found { rows, failures, notes } = inbox::collect(&context, Duration::ZERO).await?;
+    let signals = Signals::listen();
+    let Found { rows, failures, notes } = signals.unless_stopped(inbox::collect(&context, Duration::ZERO)).await?;
     for error in &failures {
         Failure::from(error.clone()).report();
     }
@@ -110,14 +112,20 @@ pub(crate) async fn run(globals: &Globals, sending: &Sending, yes: Yes) -> Resul
         waiting.truncate(MAX_RULED_THREADS);
     }
     let plans = waiting.iter().map(|waiting| waiting.plan(rules)).collect::<Vec<_>>();
-    let outcomes: Vec<Outcome> = stream::iter(plans).buffered(MAX_RULED_PLANS).collect().await;
+    let plans = async { Ok(stream::iter(plans).buffered(MAX_RULED_PLANS).collect().await) };
+    let outcomes: Vec<Outcome> = signals.unless_stopped(plans).await?;
     let count = tell(&waiting, &outcomes);
     if !sending.dry_run && count > 0 {
-        consent::yes(&format!("Send {}", answers(count)), yes).await?;
+        signals.unless_stopped(consent::yes(&format!("Send {}", answers(count)), yes)).await?;
     }
     let mut printed = Vec::new();
     for (waiting, outcome) in waiting.iter().zip(outcomes) {
-        let (row, failed) = finish(&context, waiting, outcome, sending).await;
+        let (row, failed) = match outcome {
+            Outcome::Planned(ruled) if signals.stop.is_cancelled() => {
+                (waiting.planned_row(&ruled, "not_sent"), Some(signals.exit()))
+            }
+            outcome => finish(&context, waiting, outcome, sending).await,
+        };
         if let Some(failed) = failed {
             exit = if exit == Exit::Done { failed } else { exit };
         }

@@ -26,7 +26,7 @@ pub struct Set {
     #[arg(value_name = "T")]
     thread: String,
     /// The keys to write; @FILE reads a file, - reads stdin
-    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true, required_unless_present = "editor")]
+    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
     values: Option<String>,
     /// Edit the values in $VISUAL or $EDITOR: only the keys that you change are sent, after a preview and your yes
     #[arg(long, conflicts_with = "values")]
@@ -61,9 +61,22 @@ The result has `thread_id`, `checkpoint_id` (the new checkpoint) and `status` (t
 Exit codes: 0 done · 1 no such checkpoint, a run is active, the thread changed, or the server refused · 2 an unknown key or node, \
 or not JSON · 3 not allowed, or read-only · 5 the reply was lost.";
 
+impl Command {
+    /// Whether it handles interrupts itself, because an edited text must not be lost.
+    pub(crate) fn hears_signals(&self) -> bool {
+        let Command::Set(options) = self;
+        options.editor
+    }
+}
+
 pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
-    let Command::Set(Set { thread, values, editor: _, yes, as_node, checkpoint, sending }) = command;
+    let Command::Set(Set { thread, values, editor, yes, as_node, checkpoint, sending }) = command;
     let Some(values) = values else {
+        if !editor {
+            return Err(Failure::usage(
+                "name the keys to write with --values '{\"key\": …}', or edit the state with --editor",
+            ));
+        }
         return editor::run(globals, editor::Edited { thread, checkpoint, as_node, yes: Yes { yes } }, &sending).await;
     };
     let values = input::json("--values", &values).await?;

@@ -62,6 +62,13 @@ pub enum Command {
     Retry(bulk::Retry),
 }
 
+impl Command {
+    /// Whether it handles interrupts itself, because it has to report what was sent.
+    pub(crate) fn hears_signals(&self) -> bool {
+        matches!(self, Command::Cancel(_) | Command::Delete(_) | Command::Prune(_) | Command::Retry(_))
+    }
+}
+
 /// Options of `threads list`.
 #[derive(Debug, Args)]
 #[command(after_long_help = LANGUAGE)]

@@ -23,6 +23,11 @@ fn profile(name: &str, url: impl std::fmt::Display) -> String {
 
 /// A server whose threads ask these questions, one each, and that accepts each answer once.
 async fn asking(questions: &[(&'static str, Value)]) -> Server {
+    asking_with(questions, || ()).await
+}
+
+/// [`asking`], with a function that is called at each start of a run.
+async fn asking_with(questions: &[(&'static str, Value)], on_start: impl Fn() + Send + Sync + 'static) -> Server {
     let questions: Vec<(&str, Value)> = questions.to_vec();
     let answered = std::sync::Mutex::new(Vec::<String>::new());
     Server::start(move |seen| {
@@ -55,6 +60,7 @@ async fn asking(questions: &[(&'static str, Value)]) -> Server {
             }
             ("GET", ["threads", _, "runs"]) => respond(200, "[]"),
             ("POST", ["threads", id, "runs"]) => {
+                on_start();
                 answered.push(id.to_string());
                 respond(200, json!({"run_id": format!("run-of-{id}"), "status": "pending"}))
             }
@@ -89,6 +95,34 @@ async fn mixed() -> Server {
         ("one", hitl(&["send_sms"])),
     ])
     .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn ctrl_c_sends_no_further_answer_and_reports_all() {
+    let (reached, starts) = std::sync::mpsc::channel();
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let released = std::sync::Mutex::new(released);
+    let names = ["one", "two", "three", "four", "five"];
+    let questions = names.map(|name| (name, hitl(&["send_sms"])));
+    let server = asking_with(&questions, move || {
+        let _ = reached.send(());
+        // Ends with an error once the test dropped its end.
+        let _ = released.lock().unwrap().recv();
+    })
+    .await;
+    let folder = write_config(&(profile("lab", &server.url) + RULES));
+    let mut command = runtail_testkit::process::command(["answer", "--rules", "--yes", "-o", "jsonl"]);
+    command.env("HOME", folder.path()).env("XDG_CONFIG_HOME", folder.path()).env("RUNTAIL_TEST_KEY", CANARY);
+    let running = runtail_testkit::process::launch(command, "");
+    starts.recv().unwrap();
+    running.signal(libc::SIGINT);
+    drop(release);
+    let done = running.wait().expect(130);
+    let rows = done.json_lines();
+    let words: Vec<&str> = rows.iter().map(|row| row["result"].as_str().unwrap()).collect();
+    let sent = sent(&server).len();
+    assert_eq!((words.len(), words[0], words[4]), (5, "started", "not_sent"), "{words:?}");
+    assert_eq!(words.iter().filter(|word| **word == "started").count(), sent, "{words:?}");
 }
 
 #[tokio::test]

@@ -63,6 +63,42 @@ fn retry(server: &Server, threads: &[usize], options: &[&str]) -> Done {
     launch(command(args.chain(options.iter().copied())), "").wait()
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn ctrl_c_sends_no_further_deletion_and_reports_all() {
+    let (reached, starts) = std::sync::mpsc::channel();
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let released = std::sync::Mutex::new(released);
+    let server = Server::start(move |seen| {
+        let parts: Vec<&str> = seen.path.trim_matches('/').split('/').collect();
+        match (seen.method.as_str(), parts.as_slice()) {
+            ("GET", ["info"]) => respond(200, r#"{"langgraph_py_version":"1","version":"0.16.7"}"#),
+            ("GET", ["threads", thread]) => {
+                respond(200, json!({"thread_id": thread, "status": "idle", "metadata": {}}))
+            }
+            ("GET", ["threads", _, "state"]) => respond(200, state("end")),
+            ("GET", ["threads", _, "runs"]) => respond(200, "[]"),
+            ("DELETE", ["threads", _]) => {
+                let _ = reached.send(());
+                let _ = released.lock().unwrap().recv();
+                respond(204, "")
+            }
+            _ => respond(404, r#"{"detail":"Not Found"}"#),
+        }
+    })
+    .await;
+    let ids: Vec<String> = (1..=40).map(id).collect();
+    let args = ["--url", server.url.as_str(), "threads", "delete"].into_iter().chain(ids.iter().map(String::as_str));
+    let running = launch(command(args.chain(["--yes"])), "");
+    starts.recv().unwrap();
+    running.signal(libc::SIGINT);
+    drop(release);
+    let rows = running.wait().expect(130).json_lines();
+    let words: Vec<&str> = rows.iter().map(|row| row["status"].as_str().unwrap()).collect();
+    let sent = server.seen().iter().filter(|seen| seen.method == "DELETE").count();
+    assert_eq!((words.len(), words[0], words[39]), (40, "deleted", "not_sent"), "{words:?}");
+    assert_eq!(words.iter().filter(|word| **word == "deleted").count(), sent, "{words:?}");
+}
+
 /// Returns the writes as `NUMBER/state`, in the order of the threads.
 fn writes(server: &Server) -> Vec<String> {
     let seen = server.seen().into_iter().filter(|seen| seen.method != "GET");

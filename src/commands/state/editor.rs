@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::output::complain;
 use crate::resolve;
+use crate::signals::Signals;
 use runtail_api::{AgentServer, StateEdit, ThreadPlan};
 use runtail_core::model::{changed_values, object_fields, state_document};
 use runtail_core::text;
@@ -35,9 +36,11 @@ pub(super) async fn run(globals: &Globals, edited: Edited, sending: &Sending) ->
     }
     let Edited { thread, checkpoint, as_node, yes } = edited;
     let is_newest = checkpoint.is_none();
-    let (checkpoint, values) = values_at(&server, &thread, checkpoint).await?;
+    let (checkpoint, values) = values_at(&server, &thread, checkpoint, as_node.as_deref()).await?;
     let document = document(&values)?;
     let edited = in_editor(document).await?;
+    // From here on, Ctrl-C must not lose the text.
+    let signals = Signals::listen();
     let changes = match changes(&values, &edited) {
         Ok(changes) => changes,
         Err(failure) => return Err(keeping(&edited, failure)),
@@ -48,8 +51,8 @@ pub(super) async fn run(globals: &Globals, edited: Edited, sending: &Sending) ->
     }
     let edit = StateEdit { checkpoint: Some(checkpoint), values: changes.into(), as_node };
     let check = |plan: &ThreadPlan| if is_newest { still_newest(plan) } else { Ok(()) };
-    let made = acting::edit_state(&context, (&site, &server), (thread, edit), (sending, yes), check).await;
-    made.map_err(|failure| keeping(&edited, failure))
+    let made = acting::edit_state(&context, (&site, &server), (thread, edit), (sending, yes), check);
+    signals.unless_stopped(made).await.map_err(|failure| keeping(&edited, failure))
 }
 
 /// Returns the values at a checkpoint as received, and its id; without an id, those at the newest one.
@@ -57,8 +60,9 @@ async fn values_at(
     server: &AgentServer,
     thread: &str,
     checkpoint: Option<String>,
+    as_node: Option<&str>,
 ) -> Result<(String, String), Failure> {
-    let id = server.editable_checkpoint(thread, checkpoint.as_deref()).await.map_err(unplanned_run)?;
+    let id = server.editable_checkpoint(thread, checkpoint.as_deref(), as_node).await.map_err(unplanned_run)?;
     let state = server.checkpoint_state_raw(thread, &id, MAX_STATE).await?;
     let fields = object_fields(state.get()).unwrap_or_default();
     let values = fields.iter().find(|(name, _)| name == "values").map_or("{}", |(_, raw)| raw.get());
@@ -93,6 +97,9 @@ pub(crate) async fn in_editor(document: String) -> Result<String, Failure> {
 }
 
 pub(crate) fn changes(values: &str, edited: &str) -> Result<Map<String, Value>, Failure> {
+    if edited.trim().is_empty() {
+        return Err(Failure::usage("the edited text is empty; nothing was sent"));
+    }
     changed_values(values, edited).map_err(|problem| {
         let (line, column) = problem.place;
         Failure::usage(format!("line {line}, column {column}: {}; nothing was sent", problem.message))
@@ -105,7 +112,12 @@ pub(crate) fn keeping(edited: &str, failure: Failure) -> Failure {
         Ok(path) => format!("your text is kept in {}", text::clean(&path.display().to_string())),
         Err(error) => format!("your text could not be kept: {error}"),
     };
-    Failure::new(failure.exit, format!("{}\n  {where_to}", failure.message))
+    let message = match failure.message.as_str() {
+        // An interruption has no message of its own.
+        "" => where_to,
+        message => format!("{message}\n  {where_to}"),
+    };
+    Failure::new(failure.exit, message)
 }
 
 /// Checks that the edit still continues from the newest checkpoint: else it names its own.

@@ -64,19 +64,26 @@ async fn texts_that_cannot_be_sent_are_kept() {
     for (editor, says) in [
         (r#"echo "{" > "$1""#, "EOF while parsing"),
         (r#"sed -i "s/^{/{\"nokey\": 1,/" "$1""#, "the state has no key nokey"),
+        (r#": > "$1""#, "the edited text is empty; nothing was sent"),
         (r#"sed -i /amount/d "$1""#, "amount is missing: a key can't be removed, only set to null"),
     ] {
         let done = edit(&world.url, &thread, editor, &["--yes"]).expect(2);
         assert!(done.stderr.contains(says), "{editor}: {}", done.stderr);
-        assert!(kept(&done).starts_with('{'), "{editor}");
+        let kept = kept(&done);
+        assert!(kept.starts_with('{') || kept.is_empty(), "{editor}: {kept}");
     }
     for (args, says) in [
         (["--checkpoint", "1f1e0000-0000-6000-8000-000000000000"].as_slice(), "has no checkpoint 1f1e0000"),
         (&["--values", "{}"], "cannot be used with"),
+        // Before anything is typed.
+        (&["--as-node", "nonode"], "the graph has no node nonode"),
     ] {
         let done = edit(&world.url, &thread, "true", args);
         assert!(done.code != Some(0) && done.stderr.contains(says), "{args:?}: {}", done.stderr);
+        assert!(!done.stderr.contains("your text"), "{args:?}: {}", done.stderr);
     }
+    let done = world.runtail(&["state", "set", &thread]).expect(2);
+    assert!(done.stderr.contains("or edit the state with --editor"), "{}", done.stderr);
     let done = edit(&world.url, &thread, "rm \"$1\"", &["--yes", "--read-only"]).expect(3);
     assert!(done.stderr.contains("nothing was changed"), "{}", done.stderr);
     assert_eq!(world.records(&thread).await, before);

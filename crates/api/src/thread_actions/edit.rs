@@ -72,13 +72,23 @@ impl AgentServer {
         Ok(ThreadPlan { choice, ..self.plan_write(title, write, changes, notes)? })
     }
 
-    /// Checks that the state at a checkpoint can be edited now; without an id, at the newest one. Returns the checkpoint's id.
+    /// Checks that the state at a checkpoint can be edited now, in the name of this node; without an id, at the newest one.
+    /// Returns the checkpoint's id.
     ///
     /// # Errors
-    /// There is none, a run is active on the thread, or the server can't show the state.
-    pub async fn editable_checkpoint(&self, thread: &str, checkpoint: Option<&str>) -> Result<String, PlanError> {
+    /// There is none, a run is active on the thread, the server can't show the state, or the graph has no such node.
+    pub async fn editable_checkpoint(
+        &self,
+        thread: &str,
+        checkpoint: Option<&str>,
+        as_node: Option<&str>,
+    ) -> Result<String, PlanError> {
         let loaded = self.load_thread(thread).await?;
-        Ok(self.editable(thread, &loaded, checkpoint).await?.id)
+        let base = self.editable(thread, &loaded, checkpoint).await?;
+        if let Some(node) = as_node {
+            self.drawing(assistant_of(&loaded)?).await?.check_node(node)?;
+        }
+        Ok(base.id)
     }
 
     /// Reads a checkpoint that can be edited now.

@@ -19,7 +19,9 @@ pub fn edit(text: &str) -> Result<String, String> {
     let Some(editor) = editor else {
         return Err("Set VISUAL or EDITOR to choose your editor.".into());
     };
-    let file = Scratch::new(text).map_err(|e| format!("Couldn't create a file for the editor: {e}"))?;
+    // Editors choose the syntax by the extension.
+    let extension = if text.trim_start().starts_with('{') { "json" } else { "toml" };
+    let file = Scratch::new(text, extension).map_err(|e| format!("Couldn't create a file for the editor: {e}"))?;
     // As in git and crontab: the variable may contain options, so a shell parses it; the file name is an argument.
     let status = Command::new("sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(&file.0).status();
     match status {
@@ -29,12 +31,12 @@ pub fn edit(text: &str) -> Result<String, String> {
     }
 }
 
-/// Keeps a text in a file of its own that only the user can read. Returns the file.
+/// Keeps a JSON text, valid or not, in a file of its own that only the user can read. Returns the file.
 ///
 /// # Errors
 /// The file can't be written.
 pub fn keep(text: &str) -> std::io::Result<PathBuf> {
-    let scratch = Scratch::new(text)?;
+    let scratch = Scratch::new(text, "json")?;
     let path = scratch.0.clone();
     std::mem::forget(scratch);
     Ok(path)
@@ -56,9 +58,7 @@ fn read(path: &Path) -> Result<String, String> {
 struct Scratch(PathBuf);
 
 impl Scratch {
-    fn new(text: &str) -> std::io::Result<Scratch> {
-        // Editors choose the syntax by the extension.
-        let extension = if text.trim_start().starts_with('{') { "json" } else { "toml" };
+    fn new(text: &str, extension: &str) -> std::io::Result<Scratch> {
         let path = std::env::temp_dir().join(format!("runtail-{}.{extension}", uuid::Uuid::new_v4()));
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_text_that_is_too_large_is_rejected_without_reading_it() {
-        let file = Scratch::new("é").unwrap();
+        let file = Scratch::new("é", "toml").unwrap();
         assert_eq!(read(&file.0), Ok("é".into()));
         OpenOptions::new().write(true).open(&file.0).unwrap().set_len(1 << 40).unwrap();
         assert_eq!(
