@@ -211,6 +211,14 @@ fn three_keys_from_a_notification_to_a_sent_answer() {
     };
     dash.done(EffectResult::ThreadLoaded(number, Ok(Box::new(loaded))));
     dash.screen();
+    // The inbox notices first if somebody else answers.
+    let row = InboxThread { since: Some(dash.now), ..approval(&dash) };
+    answer(&mut dash, &support(), Err(Kind::Timeout));
+    assert!(!dash.screen().contains("no longer open"), "a failed poll says nothing: {}", dash.screen());
+    answer(&mut dash, &support(), listed(Vec::new()));
+    assert!(dash.screen().contains("The inbox no longer lists this thread"), "{}", dash.screen());
+    answer(&mut dash, &support(), listed(vec![row]));
+    assert!(!dash.screen().contains("no longer open"), "{}", dash.screen());
     let effects = dash.keys("<ctrl-s>");
     let sends = effects.iter().any(|effect| matches!(effect, Effect::LoadThread(..) | Effect::StartRun(..)));
     assert!(sends, "ctrl-s sends, or reads the thread once more before: {effects:?}");

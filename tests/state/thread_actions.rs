@@ -241,6 +241,41 @@ fn answer_drafts_survive_closing_and_rejections() {
 }
 
 #[test]
+fn open_answer_card_says_that_its_question_was_closed() {
+    let mut dash = page((140, 40), &waiting("question"));
+    dash.keys("aapproved");
+    assert!(dash.screen().contains("asked "), "{}", dash.screen());
+    snapshot(&mut dash, &records("busy", "finished-state", json!([run("r2", "running")])));
+    let screen = dash.screen();
+    assert!(screen.contains("no longer open") && screen.contains("a run is active on the thread"), "{screen}");
+    assert!(screen.contains("approved"), "{screen}");
+    snapshot(&mut dash, &records("idle", "finished-state", json!([run("r2", "success")])));
+    let screen = dash.screen();
+    assert!(screen.contains("This question is no longer open: the thread's status is now “idle”."), "{screen}");
+    // Records that show it again, as after a failed run.
+    snapshot(&mut dash, &waiting("question"));
+    assert!(!dash.screen().contains("no longer open"), "{}", dash.screen());
+    snapshot(&mut dash, &waiting("question-hitl"));
+    assert!(dash.screen().contains("the thread asks another question now"), "{}", dash.screen());
+}
+
+#[test]
+fn answer_card_names_the_questions_that_stay_open() {
+    let mut both = waiting("questions-parallel");
+    let mut dash = page((80, 24), &both);
+    dash.keys("akeep");
+    let tasks = both.state["tasks"].as_array_mut().unwrap();
+    let asks = |task: &Value| task["interrupts"].as_array().is_some_and(|list| !list.is_empty());
+    let first = tasks.iter().position(asks).unwrap();
+    tasks[first]["interrupts"] = json!([]);
+    tasks[first]["result"] = json!({});
+    snapshot(&mut dash, &both);
+    let screen = dash.screen();
+    assert!(screen.contains("1 of the 3 questions is no longer open. You can answer the rest."), "{screen}");
+    assert!(screen.contains("· 1 of 3 no longer open"), "{screen}");
+}
+
+#[test]
 fn starting_over_can_be_undone() {
     let mut dash = page((140, 40), &waiting("question"));
     dash.keys("aapproved<ctrl-n>");

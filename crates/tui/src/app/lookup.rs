@@ -44,6 +44,10 @@ impl Lookup for App {
         page.map(|viewer| viewer.thread_status().clone())
     }
 
+    fn is_in_inbox(&self, thread: &ThreadRef) -> Option<bool> {
+        self.inbox.lists(thread)
+    }
+
     fn has_page(&self, thread: &ThreadRef) -> bool {
         self.stream.tabs.all().iter().any(|viewer| viewer.is_of(thread))
     }

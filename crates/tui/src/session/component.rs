@@ -40,6 +40,8 @@ pub struct Cx<'a> {
 pub trait Lookup {
     /// Returns the status of a thread from its page, if one is open.
     fn page_status(&self, thread: &ThreadRef) -> Option<ThreadStatus>;
+    /// Returns whether the inbox lists a thread; `None` if its server's last answer was not complete.
+    fn is_in_inbox(&self, thread: &ThreadRef) -> Option<bool>;
     /// Returns whether a page of a thread is open, even if its stream has ended.
     fn has_page(&self, thread: &ThreadRef) -> bool;
     /// Returns the software of an agent server, if it was requested.

@@ -185,6 +185,13 @@ impl Inbox {
         self.read_of(server).is_some_and(|(_, read)| read.is_unlisted)
     }
 
+    /// Returns whether a thread needs a person; `None` if the last answer of its server doesn't say it of every thread.
+    pub fn lists(&self, thread: &ThreadRef) -> Option<bool> {
+        let (_, read) = self.read_of(&thread.server)?;
+        let is_complete = !read.is_partial() && !read.is_unlisted && read.limits.is_empty();
+        is_complete.then(|| read.threads.iter().any(|known| known.thread_id == thread.id))
+    }
+
     /// Returns the answer of a server, which may be known by another name.
     fn read_of(&self, server: &ServerRef) -> Option<(&ServerRef, &ServerRead)> {
         let same = |known: &&ServerRef| known.profile == server.profile && address(known) == address(server);

@@ -25,13 +25,23 @@ impl AnswerCard {
             Some(graph) => format!("{graph} {id}"),
             None => format!("thread {}", text::short_id(&self.thread.id)),
         };
+        let asked = match &self.watch.closed {
+            // The line that says why may be scrolled out of view.
+            Some(closed) => format!(" · {}", closed.label),
+            None => self.asked(now),
+        };
+        text::clean(&format!("Answer · {place} › {thread}{asked}")).into_owned()
+    }
+
+    /// Returns when the questions were asked, and by which node.
+    fn asked(&self, now: Timestamp) -> String {
         let age = self.since.map(|at| format!(" · asked {} ago", since(now, at))).unwrap_or_default();
         let nodes: Vec<&str> = self.questions.iter().filter_map(|question| question.node.as_deref()).collect();
         let by = match nodes.first() {
             Some(node) if nodes.iter().all(|other| other == node) => format!(" by {node}"),
             _ => String::new(),
         };
-        text::clean(&format!("Answer · {place} › {thread}{age}{by}")).into_owned()
+        format!("{age}{by}")
     }
 
     /// Returns the key ids of the card with their labels. Keys without an id are typed.
@@ -84,6 +94,10 @@ impl AnswerCard {
                 out.lines.push(Line::new());
             }
             AnswerStage::Editing | AnswerStage::Sending => {}
+        }
+        if let (Some(closed), AnswerStage::Editing) = (&self.watch.closed, &self.stage) {
+            out.lines.extend(wrap(&closed.sentence, width).iter().map(|line| Line::of(Tone::Bad, line)));
+            out.lines.push(Line::new());
         }
         let answer = self.answer();
         let problems = answer.as_ref().err().map(Vec::as_slice).unwrap_or_default();

@@ -7,6 +7,7 @@ mod keys;
 mod lines;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use draft::{ActionDraft, Draft, PlainDraft, PlainKind, QuestionDraft};
 pub use keys::{At, Stop};
@@ -57,6 +58,7 @@ pub struct AnswerCard {
     held: Option<Timestamp>,
     /// Whether sending was tried; from then on all problems are shown.
     was_tried: bool,
+    watch: watch::Watch,
 }
 
 /// The stage of a card.
@@ -99,6 +101,7 @@ impl AnswerCard {
             shows_request: true,
             held: None,
             was_tried: false,
+            watch: watch::Watch::default(),
         }
     }
 
@@ -135,6 +138,7 @@ impl AnswerCard {
     fn ask(&mut self, questions: Vec<Question>) {
         self.drafts = questions.iter().map(QuestionDraft::of).collect();
         self.questions = questions;
+        self.watch = watch::Watch::default();
         self.stage = AnswerStage::Editing;
         self.focus = self.first_stop();
     }
@@ -377,6 +381,7 @@ impl Component for AnswerCard {
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
+        self.watch(cx);
         let framed = cx.session.overlay_inner();
         self.clamp(framed.w.into(), framed.h.into());
     }

@@ -1,0 +1,92 @@
+//! What happened to the questions of an open card, as the thread's page and the inbox report it.
+
+use super::AnswerCard;
+use crate::session::Cx;
+use runtail_core::model::{Question, ThreadStatus};
+
+/// What is known of the thread since the card shows its questions.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Watch {
+    /// Whether the thread's page has shown each question as open.
+    seen: Vec<bool>,
+    /// Whether the inbox has listed the thread.
+    was_listed: bool,
+    pub closed: Option<Closed>,
+}
+
+/// Questions of the card are no longer open.
+#[derive(Debug, Clone)]
+pub(super) struct Closed {
+    /// For the title, which is always visible: `no longer open`.
+    pub label: String,
+    pub sentence: String,
+}
+
+impl Closed {
+    fn all(sentence: String) -> Closed {
+        Closed { label: "no longer open".into(), sentence }
+    }
+}
+
+impl AnswerCard {
+    /// Compares the questions with the thread's page or, if none is open, with the inbox.
+    ///
+    /// Only a change counts: records can be older than the stream or the load that the questions are from. Whether an answer is
+    /// sent is not decided here, because the thread is read again before that.
+    pub(super) fn watch(&mut self, cx: &Cx<'_>) {
+        if !self.is_editable() {
+            return;
+        }
+        self.watch.seen.resize(self.questions.len(), false);
+        match cx.lookup.page_status(&self.thread) {
+            Some(ThreadStatus::Loading | ThreadStatus::Unknown { .. }) => {}
+            Some(status) => self.watch.closed = self.closed_on_page(&status),
+            None => {
+                if let Some(is_listed) = cx.lookup.is_in_inbox(&self.thread) {
+                    self.watch.closed = self.closed_in_inbox(is_listed);
+                }
+            }
+        }
+    }
+
+    fn closed_on_page(&mut self, status: &ThreadStatus) -> Option<Closed> {
+        let open: &[Question] = match status {
+            ThreadStatus::Waiting { questions, .. } => questions,
+            _ => &[],
+        };
+        let is_open = |asked: &Question| open.iter().any(|now| now.id == asked.id && now.value == asked.value);
+        let mut closed = 0;
+        for (asked, seen) in self.questions.iter().zip(&mut self.watch.seen) {
+            let is_open = is_open(asked);
+            closed += usize::from(*seen && !is_open);
+            *seen |= is_open;
+        }
+        let now = match status {
+            ThreadStatus::Running { .. } | ThreadStatus::Queued { .. } => "a run is active on the thread".to_string(),
+            ThreadStatus::Waiting { .. } => "the thread asks another question now".into(),
+            ThreadStatus::Deleted => "the thread was deleted".into(),
+            status => format!("the thread's status is now “{}”", status.word()),
+        };
+        let all = self.questions.len();
+        Some(match closed {
+            0 => return None,
+            1 if all == 1 => Closed::all(format!("This question is no longer open: {now}. Your draft is kept.")),
+            _ if closed == all => {
+                Closed::all(format!("These questions are no longer open: {now}. Your drafts are kept."))
+            }
+            _ => {
+                let label = format!("{closed} of {all} no longer open");
+                let are = if closed == 1 { "is" } else { "are" };
+                let sentence =
+                    format!("{closed} of the {all} questions {are} no longer open. You can answer the rest.");
+                Closed { label, sentence }
+            }
+        })
+    }
+
+    fn closed_in_inbox(&mut self, is_listed: bool) -> Option<Closed> {
+        self.watch.was_listed |= is_listed;
+        let text = "The inbox no longer lists this thread: someone answered, or started a run. Your draft is kept.";
+        (self.watch.was_listed && !is_listed).then(|| Closed::all(text.into()))
+    }
+}
