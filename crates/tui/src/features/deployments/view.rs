@@ -177,6 +177,7 @@ fn server_cell(cx: &Cx<'_>, row: &Row, column: Column) -> Cell {
     match column {
         Column::Name => Cell::of(Tone::Plain, &row.name),
         Column::Profile => Cell::of(Tone::Dim, &*row.profile_name),
+        Column::Region => Cell::of(Tone::Dim, region(cx, row)),
         Column::State => {
             let info = row.server(&cx.session.profiles).and_then(|server| cx.lookup.server_info(&server));
             match info.map(|i| (&i.error, &i.value)) {
@@ -247,8 +248,10 @@ fn empty_state(d: &Deployments, cx: &Cx<'_>) -> (Tone, String) {
     (Tone::Plain, "No deployments in these workspaces yet.\n\nPress r to refresh.".into())
 }
 
-/// Returns the region tag of a row; empty for an agent server without a control plane.
+/// Returns the region tag of a row; empty for an agent server without a control plane, if no other profile is in use.
 pub(super) fn region<'a>(cx: &Cx<'a>, row: &Row) -> &'a str {
-    let profile = cx.session.profiles.get(row.profile).filter(|p| p.control_plane || row.deployment.is_some());
-    profile.map(|p| p.tag()).unwrap_or("")
+    let profiles = &cx.session.profiles;
+    // Servers of several profiles often have the same name.
+    let has_tag = |p: &&ProfileState| p.control_plane || row.deployment.is_some() || profiles.len() > 1;
+    profiles.get(row.profile).filter(has_tag).map(|p| p.tag()).unwrap_or("")
 }
