@@ -3,8 +3,9 @@
 use runtail_stream::comparison::{FileContents, read_pair};
 use runtail_testkit::dash::Dash;
 use runtail_tui::app::{Overlay, subscriptions};
+use runtail_tui::features::stream::viewer::View;
 use runtail_tui::session::compare::{SideLoaded, SideRef};
-use runtail_tui::session::msg::{SubscriptionEvent, SubscriptionId, SubscriptionKind};
+use runtail_tui::session::msg::{Effect, EffectResult, FileStep, SubscriptionEvent, SubscriptionId, SubscriptionKind};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -165,6 +166,57 @@ fn keys_go_to_differences_and_hide_what_is_equal() {
         .into_iter()
         .any(|sub| matches!(&sub.what, SubscriptionKind::Stream(server, _) if &*server.profile == "us"));
     assert!(tail, "the thread of B is followed");
+}
+
+#[test]
+fn a_step_is_opened_at_its_checkpoint() {
+    let mut dash = loading((140, 40));
+    let (a, mut b) = refunds();
+    // The first difference.
+    b["steps"][3]["checkpoint_id"] = "1f1e0000-0000-6000-8000-00000000b003".into();
+    answer(&mut dash, 0, one(&a));
+    answer(&mut dash, 1, one(&b));
+    dash.keys("<Tab><Enter>");
+    let viewer = dash.app.viewer().expect("the thread of B");
+    assert_eq!((viewer.view(), &*viewer.server.profile), (View::History, "us"));
+    // A side that doesn't know its checkpoints opens its thread.
+    let mut dash = compared((140, 40));
+    dash.keys("<Enter>");
+    let viewer = dash.app.viewer().expect("the thread of A");
+    assert!(viewer.view() != View::History && &*viewer.server.profile == "eu");
+}
+
+#[test]
+fn a_comparison_is_saved_to_a_new_file() {
+    let save = |dash: &mut Dash, how: &str| {
+        let mut effects = dash.keys(&format!(":export {how}"));
+        effects.extend(dash.keys("<Enter>"));
+        effects
+    };
+    let last = |dash: &Dash| dash.app.session.notices.last().map(|notice| notice.text.clone()).unwrap_or_default();
+    let mut dash = loading((140, 40));
+    assert!(save(&mut dash, "jsonl a.jsonl").is_empty());
+    assert!(last(&dash).contains("Both sides must be loaded"), "{}", last(&dash));
+
+    let mut dash = compared((140, 40));
+    dash.keys("s");
+    assert!(dash.screen().contains("export jsonl runtail-compare-"), "{}", dash.screen());
+    let effects = dash.keys("<Enter>");
+    let [Effect::File(number, FileStep::Comparison(path, comparison))] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
+    assert!(path.to_string_lossy().ends_with(".jsonl"), "{path:?}");
+    assert_eq!(comparison.a.name, "eu › support-bot › support 9775, run 3");
+    dash.done(EffectResult::FileStepped(*number, Ok(5_000)));
+    assert!(last(&dash).starts_with("Saved the comparison, 5.0 kB, to runtail-compare-"), "{}", last(&dash));
+    let effects = save(&mut dash, "a.jsonl.gz");
+    let [Effect::File(number, _)] = effects.as_slice() else { panic!("{effects:?}") };
+    dash.done(EffectResult::FileStepped(*number, Err("the file already exists and was not changed".into())));
+    assert_eq!(last(&dash), "Couldn't write a.jsonl.gz: the file already exists and was not changed");
+    for (how, says) in [("text a.txt", "saved as JSON lines"), ("jsonl", "the path of the new file is missing")] {
+        assert!(save(&mut dash, how).is_empty());
+        assert!(last(&dash).contains(says), "{how}: {}", last(&dash));
+    }
 }
 
 #[test]

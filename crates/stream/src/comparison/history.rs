@@ -131,12 +131,14 @@ impl History {
         chain.reverse();
         let last = chain.len().saturating_sub(1);
         let record = run.map_or(newest, |(_, record)| record);
-        for (n, (_, entry)) in chain.iter().enumerate() {
+        for (n, (id, entry)) in chain.iter().enumerate() {
             side.graph_id = entry.facts.graph_id.clone().or(side.graph_id.take());
             side.assistant_id = entry.facts.assistant_id.clone().or(side.assistant_id.take());
-            let next = chain.get(n + 1).map(|(_, next)| *next);
+            let (after, next) = chain.get(n + 1).copied().unzip();
+            let first = side.steps.len();
             if let Some(next) = next.filter(|next| next.facts.source == "update") {
                 side.steps.push(edit(entry, next));
+                side.steps[first].checkpoint_id = after.map(str::to_string);
                 continue;
             }
             let began = match run {
@@ -148,6 +150,9 @@ impl History {
             };
             let at_end = Pending { record, is_answered_later: run.is_some() };
             side.steps.extend(steps(entry, next, began, (n == last).then_some(at_end)));
+            for step in &mut side.steps[first..] {
+                step.checkpoint_id = Some(after.unwrap_or(id).to_string());
+            }
         }
         // Steps of a single run are counted from its input, so that runs of any thread can be aligned.
         if run.is_some()

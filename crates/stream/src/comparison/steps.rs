@@ -70,6 +70,9 @@ pub struct Step {
     pub fingerprint: Option<String>,
     /// The event of a recording that ended it.
     pub seq: Option<u64>,
+    /// The thread's checkpoint that has its result; of an unfinished step, the one before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoint_id: Option<String>,
 }
 
 impl Step {

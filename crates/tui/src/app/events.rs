@@ -278,7 +278,13 @@ impl App {
                 self.palette = palette;
                 requests
             }
-            EffectResult::FileStepped(number, result) => self.stream.on_written(number, result),
+            EffectResult::FileStepped(number, result) => {
+                let saved = self.overlays.iter_mut().find_map(|overlay| match overlay {
+                    Overlay::Compare(page) => page.on_saved(number, &result),
+                    _ => None,
+                });
+                saved.unwrap_or_else(|| self.stream.on_written(number, result))
+            }
             EffectResult::LinkNotOpened(link, why) => return self.on_link_not_opened(link, &why),
             EffectResult::Described(what, result) => return self.on_record(what, result),
             EffectResult::Card(of, card) => {

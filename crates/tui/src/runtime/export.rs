@@ -2,6 +2,7 @@
 
 use crate::session::msg::{Chunk, FileStep};
 use runtail_core::text::{clean, clean_lines, json};
+use runtail_stream::comparison::write_pair;
 use runtail_stream::{Chain, RecordingFile, write_record};
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -97,6 +98,12 @@ impl Files {
             }
             FileStep::Record(path) => {
                 Open::Recording(Box::new(RecordingFile::create(&expand_home(path))?), Chain::default())
+            }
+            FileStep::Comparison(path, comparison) => {
+                let mut file = RecordingFile::create(&expand_home(path))?;
+                file.write(write_pair(&comparison.a, &comparison.b).as_bytes())?;
+                let bytes = file.bytes();
+                return file.finish().map(|()| bytes);
             }
             FileStep::Write(chunks) => {
                 let mut file = take().ok_or_else(not_open)?;

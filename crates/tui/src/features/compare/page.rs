@@ -3,13 +3,15 @@
 use super::{narrow, view};
 use crate::input::action::{Action, Context};
 use crate::session::compare::{SideLoaded, SideRef};
-use crate::session::msg::{Epoch, Subscription, SubscriptionId, SubscriptionKind};
-use crate::session::{Component, Cx, Requests, Route};
+use crate::session::msg::{Effect, Epoch, FileStep, Subscription, SubscriptionId, SubscriptionKind};
+use crate::session::request::StreamCommand;
+use crate::session::{Component, Cx, Requests, Route, Session};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::diff_lines;
 use crate::widgets::line::Line;
 use crate::widgets::scroll::{Flat, LinePos, Place};
-use runtail_stream::comparison::{Comparison, FileContents, Row, Side, SideSource, Verdict};
+use runtail_core::text;
+use runtail_stream::comparison::{Comparison, FileContents, Row, Side, SideSource, Step, Verdict};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -54,6 +56,8 @@ pub struct ComparePage {
     pub(super) shows_state: bool,
     /// Whether the user moved the cursor. Until then it is on the first difference.
     is_touched: bool,
+    /// The file that is being written.
+    saving: Option<(u64, PathBuf)>,
 }
 
 impl ComparePage {
@@ -72,6 +76,7 @@ impl ComparePage {
             focus: 0,
             shows_state: false,
             is_touched: false,
+            saving: None,
         }
     }
 
@@ -244,6 +249,48 @@ impl ComparePage {
         self.sides[which].loaded.as_ref()
     }
 
+    /// Returns the step of the side with the focus in the row at the cursor.
+    fn step_at_cursor(&self) -> Option<&Step> {
+        let (a, b) = self.comparison.as_ref()?.steps(self.row_at_cursor()?);
+        if self.focus == 0 { a } else { b }
+    }
+
+    /// Opens the command line with a proposed file.
+    fn propose_export(&self, session: &Session) -> Requests {
+        let at = session.now.to_zoned(session.settings.tz.clone()).strftime("%H%M%S").to_string();
+        Route::Palette(format!("export jsonl runtail-compare-{at}.jsonl")).into()
+    }
+
+    /// Saves both sides to a new file: `[jsonl] PATH`.
+    pub fn save(&mut self, session: &Session, argument: &str) -> Requests {
+        let path = match argument.split_once(char::is_whitespace) {
+            Some(("jsonl", path)) => path.trim(),
+            Some(("text" | "md", _)) => {
+                return Requests::error("A comparison is saved as JSON lines: export jsonl PATH.");
+            }
+            _ => argument.trim(),
+        };
+        if matches!(path, "" | "jsonl" | "text" | "md") {
+            return Requests::error("export jsonl PATH: the path of the new file is missing.");
+        }
+        let Some(comparison) = self.comparison.clone() else {
+            return Requests::error("Both sides must be loaded before the comparison is saved.");
+        };
+        let number = session.next_change.take();
+        self.saving = Some((number, PathBuf::from(path)));
+        Effect::File(number, FileStep::Comparison(path.into(), comparison)).into()
+    }
+
+    /// Reports that the file was written, or why not. `None` if the file belongs to something else.
+    pub fn on_saved(&mut self, number: u64, result: &Result<u64, String>) -> Option<Requests> {
+        let (_, path) = self.saving.take_if(|(saving, _)| *saving == number)?;
+        let path = text::clean(&path.display().to_string()).into_owned();
+        Some(match result {
+            Ok(size) => Requests::info(format!("Saved the comparison, {}, to {path}", text::bytes(*size))),
+            Err(why) => Requests::error(format!("Couldn't write {path}: {why}")),
+        })
+    }
+
     fn flat(&self) -> Flat {
         Flat { first: 0, end: self.shown.len() as u64 }
     }
@@ -258,11 +305,17 @@ impl ComparePage {
         w >= WIDE.0 && h >= WIDE.1
     }
 
-    /// Opens the thread or the recording of the side with the focus.
+    /// Opens the thread of the side with the focus at the selected step, or its recording.
     fn open(&self) -> Requests {
         let side = &self.sides[self.focus];
         match (&side.from, &side.loaded) {
-            (Some(SideRef::Thread(thread, _)), _) => Route::Thread(thread.clone()).into(),
+            (Some(SideRef::Thread(thread, _)), _) => {
+                let opened = Requests::from(Route::Thread(thread.clone()));
+                match self.step_at_cursor().and_then(|step| step.checkpoint_id.clone()) {
+                    Some(id) => opened.and(StreamCommand::ShowCheckpoint(id)),
+                    None => opened,
+                }
+            }
             (_, Some(Side { source: SideSource::Recording { file }, .. })) => {
                 Route::Recording(PathBuf::from(file)).into()
             }
@@ -294,6 +347,7 @@ impl Component for ComparePage {
                 Requests::none()
             }
             Action::Open => return self.open(),
+            Action::Export => return self.propose_export(cx.session),
             _ => Requests::none(),
         };
         self.relayout(cx);
@@ -324,9 +378,8 @@ impl Component for ComparePage {
     }
 
     fn copied(&mut self) -> Option<String> {
-        let comparison = self.comparison.as_ref()?;
-        let (a, b) = comparison.steps(self.row_at_cursor()?);
-        let step = if self.focus == 0 { a } else { b };
+        let (a, b) = self.comparison.as_ref()?.steps(self.row_at_cursor()?);
+        let step = self.step_at_cursor();
         Some(step.or(a).or(b)?.said().join("\n"))
     }
 
