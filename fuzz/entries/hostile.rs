@@ -329,7 +329,7 @@ fn preview(text: &str) -> Preview {
         profile: "prod-us".into(),
         target: Some(Target { kind: "deployment", id: text.into(), name: text.into() }),
         request: request(text),
-        then: None,
+        then: Vec::new(),
         changes: vec![Change { path: text.into(), before: word(), after: word() }],
         revision: NewRevision::Yes(text.into()),
         notes: vec![Note::fact(text)],
@@ -381,7 +381,7 @@ pub fn done(effect: &Effect, text: &str, well: bool, at: Timestamp) -> Option<Ef
             EffectResult::RecordsListed(*number, query.clone(), if well { Ok(rows) } else { Err(fail()) })
         }
         Effect::Send(number, _) | Effect::SendResource(number, _) => {
-            let made = Applied { said: text.into(), revision: None, deleting: None };
+            let made = Applied { said: text.into(), ..Applied::default() };
             EffectResult::Sent(*number, if well { Ok(made) } else { Err(fail()) })
         }
         Effect::ReadJournal => {

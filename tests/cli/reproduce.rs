@@ -124,7 +124,7 @@ async fn what_can_not_be_copied_is_refused_before_anything_is_sent() {
     for (thread, more, code, says) in [
         (empty.as_str(), &[][..], 1, "The thread has no checkpoint yet"),
         (&running, &[], 1, "A run is active on this thread"),
-        (&thread, &["--graph", "nothing"], 1, "The target has no graph nothing; it has agent, approval"),
+        (&thread, &["--graph", "nothing"], 1, "has no graph nothing; it has agent, approval"),
         (&thread, &["--graph", "support"], 1, "The graph of the target has no node draft"),
         (&thread, &["--read-only"], 3, "nothing was changed"),
         ("11111111-1111-4111-8111-111111111111", &[], 1, "not found"),

@@ -70,7 +70,10 @@ impl ActionChecks {
                 self.confirmed.push(("*".into(), format!("/threads/{}", thread.id)));
                 self.sent += 1;
             }
-            Effect::Send(number, _) | Effect::SendResource(number, _) | Effect::Act(number, _) => {
+            Effect::Send(number, _)
+            | Effect::SendResource(number, _)
+            | Effect::SendCross(number, _)
+            | Effect::Act(number, _) => {
                 assert!(matches!(msg, Msg::Key(_)), "{effect:?} was caused by {msg:?}, not by a key");
                 assert!(self.drawn.contains(number), "{effect:?} was sent before its preview was on the screen");
                 self.confirm(app, *number);
@@ -101,6 +104,12 @@ impl ActionChecks {
             Proposal::Service(_) | Proposal::Resource(..) => {
                 let url: url::Url = preview.request.url.parse().expect("an address");
                 self.confirmed.push((preview.request.method.clone(), url.path().to_string()));
+            }
+            Proposal::Cross(..) => {
+                for request in preview.requests() {
+                    let url: url::Url = request.url.parse().expect("an address");
+                    self.confirmed.push((request.method.clone(), url.path().to_string()));
+                }
             }
             // An action may send several requests for its thread.
             Proposal::Thread(_, intent) => {

@@ -28,7 +28,7 @@ fn preview(intent: &Intent) -> Preview {
         profile: "prod-eu".into(),
         target,
         request,
-        then: None,
+        then: Vec::new(),
         changes: Vec::new(),
         revision,
         notes: vec![
@@ -196,7 +196,7 @@ fn new_revision_of_a_change_is_watched() {
         deployment: row.deployment.as_ref().unwrap().id.as_str().into(),
         revision: "made-1".into(),
     };
-    let made = Applied { said: "Redeploy support-bot: done.".into(), revision: Some(of.clone()), deleting: None };
+    let made = Applied { said: "Redeploy support-bot: done.".into(), revision: Some(of.clone()), ..Applied::default() };
     dash.done(EffectResult::Sent(number, Ok(made)));
     assert!(dash.app.overlays.is_empty());
     assert!(dash.app.deployments.watches.contains_key(&of));
@@ -217,6 +217,7 @@ fn deletion_is_tracked_until_finished() {
         said: "Delete: done.".into(),
         revision: None,
         deleting: Some((key.0.clone(), key.1.clone(), row.name)),
+        page: None,
     };
     dash.done(EffectResult::Sent(9, Ok(made)));
     let is = |k: &SubscriptionId| *k == SubscriptionId::Deletion(key.0.clone(), key.1.clone());

@@ -259,7 +259,7 @@ fn preview(thread: &str) -> Box<Preview> {
             headers: Vec::new(),
             body: None,
         },
-        then: None,
+        then: Vec::new(),
         changes: Vec::new(),
         revision: NewRevision::NotAsked,
         notes: Vec::new(),
@@ -408,7 +408,7 @@ fn plan_edits(dash: &mut Dash, mut effects: Vec<Effect>) -> (Vec<(u64, String)>,
         let mut plan = preview(intent.thread());
         plan.request.url.push_str("/state");
         plan.request.method = "POST".into();
-        plan.then = Some(plan.request.clone());
+        plan.then = vec![plan.request.clone()];
         plan.notes.push(Note::warning("Models and tools of the nodes that run are called again."));
         let nodes = ["plan", "act"].map(|node| Writer { node: node.into(), then: "Next: act".into() }).to_vec();
         let choice = Choice::AsNode { node: node.clone(), nodes };

@@ -84,7 +84,7 @@ fn preview(thread: &str) -> Box<Preview> {
             headers: Vec::new(),
             body: Some(body),
         },
-        then: None,
+        then: Vec::new(),
         changes: Vec::new(),
         revision: NewRevision::NotAsked,
         notes: vec![

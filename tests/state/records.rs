@@ -91,7 +91,7 @@ fn preview(title: &str) -> Box<Preview> {
         profile: "local".into(),
         target: None,
         request,
-        then: None,
+        then: Vec::new(),
         changes: Vec::new(),
         revision: NewRevision::NotAsked,
         notes: vec![Note::warning("`context` is probably not restored.")],
@@ -154,7 +154,7 @@ fn a_version_is_restored_after_a_preview() {
     assert!(matches!(effects.as_slice(), [Effect::SendResource(sent, _)] if *sent == number), "{effects:?}");
     assert_eq!(dash.keys("<ctrl-s>"), [], "it is sent once");
     let said = "Restore version 1 of deep research: done. But not restored: context is {}.".to_string();
-    let effects = dash.done(EffectResult::Sent(number, Ok(Applied { said, revision: None, deleting: None })));
+    let effects = dash.done(EffectResult::Sent(number, Ok(Applied { said, ..Applied::default() })));
     assert!(dash.screen().contains("But not restored: context"), "{}", dash.screen());
     assert!(
         matches!(asked(&effects).as_slice(), [(_, RecordQuery::Versions(_))]),

@@ -5,7 +5,7 @@ use runtail_api::{ApiError, AuthWaited, Kind, Listing, Place};
 use runtail_core::model::{AuthAnswer, Collection, GithubApp, Intent, Service};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::{Overlay, subscriptions};
-use runtail_tui::session::msg::{Effect, EffectResult, SubscriptionEvent, SubscriptionId};
+use runtail_tui::session::msg::{Applied, Effect, EffectResult, SubscriptionEvent, SubscriptionId};
 use serde_json::{Value, json};
 
 /// Opens a list by its command and returns the number of its request.
@@ -363,11 +363,7 @@ fn lists_reload_after_a_change() {
     let number = open(&mut dash, "listeners");
     answer(&mut dash, number, listeners());
     let (number, _) = planned_change(&dash.keys("D"));
-    let made = runtail_tui::session::msg::Applied {
-        said: "Delete the listener k8s-prod: done.".into(),
-        revision: None,
-        deleting: None,
-    };
+    let made = Applied { said: "Delete the listener k8s-prod: done.".into(), ..Applied::default() };
     let again = browse_number(&dash.done(EffectResult::Sent(number, Ok(made))));
     assert!(dash.screen().contains("loading…"), "{}", dash.screen());
     answer(&mut dash, again, json!([]));

@@ -140,7 +140,7 @@ fn preview(title: &str, consent: Consent) -> Box<Preview> {
             headers: Vec::new(),
             body: None,
         },
-        then: None,
+        then: Vec::new(),
         changes: Vec::new(),
         revision: NewRevision::NotAsked,
         notes: vec![Note::fact("Finished steps are kept.")],

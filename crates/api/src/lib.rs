@@ -53,7 +53,7 @@ pub use resources::{AppliedResource, CRON_FIELDS, ResourceIntent, ResourcePlan, 
 pub use retry::Retry;
 pub use stream::EventStream;
 pub use thread_actions::{
-    Acted, BULK_CONCURRENCY, BulkAction, BulkOutcome, Choice, ForkChange, LoadedThread, MAX_BULK, MAX_RULED_PLANS,
-    MAX_RULED_THREADS, RuledPlan, RuledQuestion, RunStart, StartError, StartFailure, StartGuard, Started, StateEdit,
-    ThreadIntent, ThreadLabel, ThreadPlan, WriteKind, Writer, Written,
+    Acted, BULK_CONCURRENCY, BothPlan, BulkAction, BulkOutcome, Choice, ForkChange, LoadedThread, MAX_BULK,
+    MAX_RULED_PLANS, MAX_RULED_THREADS, RuledPlan, RuledQuestion, RunStart, StartError, StartFailure, StartGuard,
+    Started, StateEdit, ThreadIntent, ThreadLabel, ThreadPlan, WriteKind, Writer, Written,
 };

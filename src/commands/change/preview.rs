@@ -58,9 +58,9 @@ fn whole(preview: &Preview) -> String {
         lines.push("Changes:".into());
         lines.extend(preview.changes.iter().map(|change| format!("  {}", change.line())));
     }
-    let headings = if preview.then.is_some() { ["Request 1:", "Request 2:"] } else { ["Request:", ""] };
-    for (heading, request) in headings.into_iter().zip(std::iter::once(&preview.request).chain(&preview.then)) {
-        lines.push(heading.into());
+    for (n, request) in preview.requests().enumerate() {
+        let number = if preview.then.is_empty() { String::new() } else { format!(" {}", n + 1) };
+        lines.push(format!("Request{number}:"));
         lines.push(format!("  {} {}", request.method, request.url));
         lines.extend(request.headers.iter().map(|(name, value)| format!("  {name}: {value}")));
         if let Some(body) = &request.body {
@@ -88,7 +88,7 @@ fn object(preview: &Preview) -> Value {
         "request": request(&preview.request),
         "changes": preview.changes,
     });
-    if let Some(then) = &preview.then {
+    if let Some(then) = preview.then.first() {
         object["then"] = request(then);
     }
     if let (Some(object), Value::Object(revision)) = (object.as_object_mut(), json!(preview.revision)) {

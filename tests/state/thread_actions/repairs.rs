@@ -238,7 +238,7 @@ fn both_requests_of_an_edit_are_shown_and_half_a_change_is_reported() {
     let mut preview = preview("Edit step 1 and run again", Consent::Key);
     preview.request.body = Some(json!({"values": {"log": ["x"]}}));
     let body = json!({"input": null, "checkpoint_id": runtail_core::model::FROM_FIRST});
-    preview.then = Some(PlainRequest { body: Some(body), ..preview.request.clone() });
+    preview.then = vec![PlainRequest { body: Some(body), ..preview.request.clone() }];
     let curl = preview.curl();
     assert_eq!(curl.matches("curl -sS").count(), 2);
     assert!(curl.lines().skip_while(|line| !line.starts_with("# Then")).all(|line| line.starts_with('#')), "{curl}");

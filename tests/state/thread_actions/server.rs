@@ -267,7 +267,8 @@ async fn rejected_answers_are_retried_from_the_questions_checkpoint() {
     let plan = server.agent().plan_on_thread(&again()).await.unwrap();
     let copy = json!({"values": null, "as_node": "__copy__", "checkpoint_id": checkpoint});
     assert_eq!(plan.preview.request.body, Some(copy));
-    let run = plan.preview.then.expect("a run from the copy").body.unwrap();
+    let [run] = plan.preview.then.as_slice() else { panic!("a run from the copy") };
+    let run = run.body.clone().unwrap();
     assert_eq!((&run["input"], &run["checkpoint_id"]), (&Value::Null, &json!("(from 1)")));
 }
 

@@ -111,7 +111,7 @@ impl ControlPlane {
             profile: self.http.profile().to_string(),
             target: draft.target,
             request,
-            then: None,
+            then: Vec::new(),
             changes: draft.changes.into_iter().map(|change| change.without(&secrets)).collect(),
             revision: draft.revision,
             notes: draft.notes,

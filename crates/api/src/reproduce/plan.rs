@@ -255,7 +255,9 @@ impl AgentServer {
                 .state
                 .as_ref()
                 .map(|body| self.post_request(&["threads", new_thread, "state"], body))
-                .transpose()?,
+                .transpose()?
+                .into_iter()
+                .collect(),
             changes: Vec::new(),
             revision: NewRevision::NotAsked,
             notes,

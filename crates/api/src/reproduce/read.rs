@@ -105,6 +105,20 @@ impl AgentServer {
 
     /// Reads a graph of the server.
     pub(super) async fn target_graph(&self, graph: &str) -> Result<TargetGraph, PlanError> {
+        let assistant = self.assistant_with_graph(graph, " --graph chooses one.").await?;
+        let drawing = match self.assistant_graph(assistant.as_deref().unwrap_or(graph), false).await {
+            Ok(drawing) => drawing,
+            Err(error) if error.is_refusal() || matches!(error.kind, Kind::Server(_)) => Value::Null,
+            Err(error) => return Err(error.into()),
+        };
+        Ok(TargetGraph { assistant, shape: GraphShape::read(&drawing) })
+    }
+
+    /// Returns the assistant of a graph, preferably the one that the server made; `None` if it doesn't list its assistants.
+    ///
+    /// # Errors
+    /// It has no such graph; `advice` ends the sentence about that.
+    pub(crate) async fn assistant_with_graph(&self, graph: &str, advice: &str) -> Result<Option<String>, PlanError> {
         let rows = match self.assistant_rows(MAX_ASSISTANTS, 0).await {
             Ok(rows) => Some(rows),
             Err(error) if error.may_lack_call() => None,
@@ -124,14 +138,9 @@ impl AgentServer {
             let more = if names.len() > NAMED { ", …" } else { "" };
             let has = if shown.is_empty() { "no graph".into() } else { format!("{}{more}", shown.join(", ")) };
             let graph = text::clean(graph);
-            return Err(unfit(format!("The target has no graph {graph}; it has {has}. --graph chooses one.")));
+            return Err(unfit(format!("The server {} has no graph {graph}; it has {has}.{advice}", self.base())));
         }
-        let drawing = match self.assistant_graph(assistant.as_deref().unwrap_or(graph), false).await {
-            Ok(drawing) => drawing,
-            Err(error) if error.is_refusal() || matches!(error.kind, Kind::Server(_)) => Value::Null,
-            Err(error) => return Err(error.into()),
-        };
-        Ok(TargetGraph { assistant, shape: GraphShape::read(&drawing) })
+        Ok(assistant)
     }
 }
 

@@ -140,7 +140,7 @@ impl AgentServer {
             profile: self.http.profile().to_string(),
             target,
             request,
-            then: None,
+            then: Vec::new(),
             changes: changes.into_iter().map(|change| change.without(&secrets)).collect(),
             revision: NewRevision::NotAsked,
             notes,

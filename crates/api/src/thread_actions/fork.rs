@@ -147,7 +147,7 @@ impl AgentServer {
         let preview = Preview {
             title: format!("Edit {} of thread {} and run again", step_of(&base), short_id(thread)),
             request: self.write_request(&write)?,
-            then: Some(self.start_request(thread, &start.body)?),
+            then: vec![self.start_request(thread, &start.body)?],
             changes,
             ..self.shown(thread, notes)
         };

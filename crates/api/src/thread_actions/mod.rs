@@ -3,6 +3,7 @@
 
 mod answer;
 mod base;
+mod both;
 mod bulk;
 mod by_rules;
 mod edit;
@@ -19,6 +20,7 @@ mod start;
 mod tests;
 mod write;
 
+pub use both::BothPlan;
 pub use bulk::{BULK_CONCURRENCY, BulkAction, BulkOutcome, MAX_BULK};
 pub use by_rules::{MAX_RULED_PLANS, MAX_RULED_THREADS, RuledPlan, RuledQuestion};
 use label::LabelWrite;

@@ -17,16 +17,21 @@ impl AgentServer {
             stream_mode: ["messages-tuple", "updates", "values"].map(String::from).to_vec(),
             ..RunCreate::default()
         };
-        let start = RunStart { thread: thread.into(), body, guard: StartGuard::None };
-        let title = format!("Start {assistant} on a new thread");
-        let run = self.plan_run(title, start, vec![Note::fact("Models and tools are called on the server.")])?;
-        let Step::Start(start) = run.step else { return Ok(run) };
-        let url = self.url(&Method::POST, &["threads"])?;
-        let create = self.http.shown(Service::Agent, Method::POST.to_string(), &url, Some(&creation(thread)));
-        let then = Some(run.preview.request.clone());
-        let target = Target { kind: "thread", id: thread.into(), name: format!("new thread {}", short_id(thread)) };
-        let preview = Preview { request: create, then, target: Some(target), ..run.preview };
+        let (preview, start) = self.run_on_new(thread, body)?;
         Ok(ThreadPlan { preview, choice: None, step: Step::CreateAndStart(start) })
+    }
+
+    /// Previews a run with this body on a new thread. Reads nothing.
+    pub(super) fn run_on_new(&self, thread: &str, body: RunCreate) -> Result<(Preview, Box<RunStart>), PlanError> {
+        let title = format!("Start {} on a new thread", body.assistant_id);
+        let body = super::start::marked(body);
+        let url = self.url(&Method::POST, &["threads"])?;
+        let request = self.http.shown(Service::Agent, Method::POST.to_string(), &url, Some(&creation(thread)));
+        let then = vec![self.start_request(thread, &body)?];
+        let target = Target { kind: "thread", id: thread.into(), name: format!("new thread {}", short_id(thread)) };
+        let notes = vec![Note::fact("Models and tools are called on the server.")];
+        let preview = Preview { title, request, then, target: Some(target), ..self.shown(thread, notes) };
+        Ok((preview, Box::new(RunStart { thread: thread.into(), body, guard: StartGuard::None })))
     }
 
     /// Creates the thread, then starts the run. Each request is sent once.

@@ -211,7 +211,7 @@ impl AgentServer {
         let preview = Preview {
             title: format!("Ask again on thread {}", short_id(thread)),
             request: self.write_request(&write)?,
-            then: Some(self.start_request(thread, &start.body)?),
+            then: vec![self.start_request(thread, &start.body)?],
             ..self.shown(thread, notes)
         };
         Ok(ThreadPlan { preview, choice: None, step: Step::WriteAndStart(Box::new(write), Box::new(start)) })
@@ -354,7 +354,7 @@ impl AgentServer {
             profile: self.http.profile().to_string(),
             target: Some(target),
             request,
-            then: None,
+            then: Vec::new(),
             changes: Vec::new(),
             revision: NewRevision::NotAsked,
             notes,

@@ -16,8 +16,8 @@ pub struct Preview {
     pub target: Option<Target>,
     /// The exact request, with secrets and keys masked.
     pub request: PlainRequest,
-    /// The request that is sent after it, if there is one. [`FROM_FIRST`] is replaced with what the first one answers.
-    pub then: Option<PlainRequest>,
+    /// The requests that are sent after it, in order. [`FROM_FIRST`] is replaced with what the first one answers.
+    pub then: Vec<PlainRequest>,
     /// The changes, with secrets by name only.
     pub changes: Vec<Change>,
     /// Whether it creates a new revision.
@@ -32,15 +32,24 @@ pub struct Preview {
 pub const FROM_FIRST: &str = "(from 1)";
 
 impl Preview {
-    /// Returns its requests as commands. A second one can't be copied as it is: it needs the answer to the first.
+    /// Returns its requests, in order.
+    pub fn requests(&self) -> impl Iterator<Item = &PlainRequest> {
+        std::iter::once(&self.request).chain(&self.then)
+    }
+
+    /// Returns its requests as commands. One that needs the answer to the first can't be copied as it is.
     pub fn curl(&self) -> String {
-        let first = self.request.curl();
-        let Some(then) = &self.then else { return first };
-        if !then.curl().contains(FROM_FIRST) {
-            return format!("{first}\n# Then:\n{}", then.curl());
+        let mut commands = self.request.curl();
+        for then in self.then.iter().map(PlainRequest::curl) {
+            commands += &match then.contains(FROM_FIRST) {
+                false => format!("\n# Then:\n{then}"),
+                true => {
+                    let then = then.replace('\n', "\n# ");
+                    format!("\n# Then, with the checkpoint_id of its answer instead of {FROM_FIRST}:\n# {then}")
+                }
+            };
         }
-        let then = then.curl().replace('\n', "\n# ");
-        format!("{first}\n# Then, with the checkpoint_id of its answer instead of {FROM_FIRST}:\n# {then}")
+        commands
     }
 }
 

@@ -75,6 +75,13 @@ impl Lookup for App {
         let server = self.agent.server.as_ref();
         match what {
             ArgumentKind::Deployment => self.deployment_names(),
+            ArgumentKind::Server => {
+                let mut servers = self.servers();
+                servers.sort();
+                servers.dedup();
+                let name = |server: &ServerRef| format!("{}/{}", server.profile, server.name);
+                servers.iter().map(|server| (name(server), server.url.to_string())).collect()
+            }
             ArgumentKind::View => VIEWS.iter().map(|view| (view.title().to_lowercase(), String::new())).collect(),
             ArgumentKind::Stream => {
                 let note = |v: &Viewer| {

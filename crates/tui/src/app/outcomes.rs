@@ -3,7 +3,8 @@
 use super::{App, Overlay};
 use crate::features::changes::bulk::Bulk;
 use crate::features::changes::confirm::{Confirm, Stage};
-use crate::session::msg::{Applied, Described, Effect};
+use crate::session::Route;
+use crate::session::msg::{Applied, Described, Effect, ResultPage};
 use crate::session::subject::Subject;
 use runtail_api::{ApiError, Choice, Kind, PlanError};
 use runtail_core::model::Preview;
@@ -119,6 +120,12 @@ impl App {
         }
         self.notify(false, message);
         self.session.restart_polls();
+        if let Some(page) = made.page.filter(|_| at.is_some()) {
+            return self.open(match page {
+                ResultPage::Thread(thread) => Route::Thread(thread),
+                ResultPage::Comparison(sides) => Route::Compare(sides),
+            });
+        }
         match self.overlays.last_mut() {
             Some(Overlay::Browse(browse)) => vec![browse.reread(&self.session)],
             Some(Overlay::Records(page)) => page.reread(&self.session),

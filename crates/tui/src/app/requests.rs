@@ -3,7 +3,7 @@
 use super::{App, Overlay, Pane};
 use crate::features::agent::state::Tab;
 use crate::features::changes::confirm::Stage;
-use crate::session::msg::{Effect, ServerRef};
+use crate::session::msg::{CrossIntent, Effect, ServerRef, StreamTarget, ThreadRef};
 use crate::session::request::{Pref, StreamCommand};
 use crate::session::{Lookup, Request, Requests, Route};
 use jiff::SignedDuration;
@@ -21,18 +21,39 @@ impl App {
 
     /// Plans a new name for the thread of the shown page, else for the selected one of the list.
     fn name_thread(&mut self, name: String) -> Vec<Effect> {
-        let shown = self.shown_thread().filter(|view| !view.is_recording);
-        let shown = shown.and_then(|view| Some((view.server.clone(), view.thread_id?.to_string())));
-        let selected = || -> Option<(ServerRef, String)> {
-            let server = self.agent.server.as_ref()?;
-            Some((server.server.clone(), server.thread_picker.selected.clone()?))
-        };
-        let Some((server, thread)) = shown.or_else(selected) else {
-            self.notify(true, "No thread is selected.");
-            return Vec::new();
-        };
+        let Some(ThreadRef { server, id: thread }) = self.shown_or_selected_thread() else { return Vec::new() };
         let label = ThreadLabel { name: Some(name), starred: None };
         self.open(Route::ThreadAction(server, Box::new(ThreadIntent::Label { thread, label })))
+    }
+
+    /// Previews an action of the shown or selected thread that uses a second server.
+    fn use_second_server(&mut self, to: ServerRef, mut intent: CrossIntent) -> Vec<Effect> {
+        let Some(from) = self.shown_or_selected_thread() else { return Vec::new() };
+        match &mut intent {
+            CrossIntent::Reproduce(intent) => intent.thread = from.id.clone(),
+            CrossIntent::RunOnBoth(run) => {
+                let shown = self.viewer().filter(|viewer| viewer.is_of(&from));
+                if let Some(StreamTarget::Join { run: shown, .. }) = shown.map(|viewer| &viewer.target) {
+                    run.get_or_insert_with(|| shown.clone());
+                }
+            }
+        }
+        self.open(Route::Cross(from, to, intent))
+    }
+
+    /// Returns the thread of the shown stream, else the selected one. Notifies if there is none.
+    fn shown_or_selected_thread(&mut self) -> Option<ThreadRef> {
+        let shown = self.shown_thread().filter(|view| !view.is_recording);
+        let shown = shown.and_then(|view| Some(ThreadRef { server: view.server.clone(), id: view.thread_id?.into() }));
+        let selected = || -> Option<ThreadRef> {
+            let server = self.agent.server.as_ref()?;
+            Some(ThreadRef { server: server.server.clone(), id: server.thread_picker.selected.clone()? })
+        };
+        let found = shown.or_else(selected);
+        if found.is_none() {
+            self.notify(true, "No thread is selected.");
+        }
+        found
     }
 
     fn apply_one(&mut self, request: Request) -> Vec<Effect> {
@@ -89,6 +110,7 @@ impl App {
                 }
             }
             Request::NameThread(name) => return self.name_thread(name),
+            Request::UseSecondServer(to, intent) => return self.use_second_server(to, intent),
             Request::RefreshThread => {
                 if let Some(viewer) = self.viewer_mut() {
                     viewer.refreshes += 1;
@@ -109,7 +131,10 @@ impl App {
     fn run_stream_command(&mut self, command: StreamCommand) -> Vec<Effect> {
         let requests = match command {
             StreamCommand::Record(file) => self.stream.record(&self.session, &file),
-            StreamCommand::Export(how) => self.stream.begin_export(&self.session, &how),
+            StreamCommand::Export(how) => match self.overlays.last_mut() {
+                Some(Overlay::Compare(page)) => page.save(&self.session, &how),
+                _ => self.stream.begin_export(&self.session, &how),
+            },
             StreamCommand::ShowCheckpoint(id) => self.stream.show_checkpoint(&id),
             StreamCommand::Reopen => self.stream.reopen(&self.session),
             StreamCommand::Replay(path) => return self.replay(path.trim()),

@@ -64,7 +64,7 @@ pub async fn send(services: &Services, number: u64, profile: &str) -> Result<App
         (None, None) => ("done", ""),
     };
     let said = format!("{}: {outcome}.{complaint}{doubt}{follow}{link}", plan.preview.title);
-    Ok(Applied { said, revision, deleting })
+    Ok(Applied { said, revision, deleting, page: None })
 }
 
 /// Returns a deployment's current settings as a document to edit.

@@ -4,6 +4,7 @@ use super::actions;
 use super::browse;
 use super::changes;
 use super::composing;
+use super::cross;
 use super::find;
 use super::services::Services;
 use super::{resources, row_detail};
@@ -107,6 +108,7 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
             drop(services.changes.take(number));
             drop(services.actions.take(number));
             drop(services.resources.take(number));
+            drop(services.cross.take(number));
             return None;
         }
         Effect::ReadJournal => EffectResult::Journal(services.journal.entries()),
@@ -125,6 +127,16 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
             let planned = resources::plan(services, number, &server, &intent).await;
             services.apply_error(&server.profile, planned.as_ref().err().and_then(PlanError::request));
             EffectResult::Planned(number, planned)
+        }
+        Effect::PlanCross(number, from, to, intent) => {
+            let planned = cross::plan(services, number, &from, &to, &intent).await;
+            services.apply_error(&to.profile, planned.as_ref().err().and_then(PlanError::request));
+            EffectResult::Planned(number, planned)
+        }
+        Effect::SendCross(number, profile) => {
+            let sent = cross::send(services, number, &profile).await;
+            services.apply_error(&profile, sent.as_ref().err());
+            EffectResult::Sent(number, sent)
         }
         Effect::SendResource(number, profile) => {
             let sent = resources::send(services, number, &profile).await;

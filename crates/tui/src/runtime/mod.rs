@@ -7,6 +7,7 @@ mod changes;
 mod checkpoints;
 mod compare;
 mod composing;
+mod cross;
 mod dashboard;
 mod effects;
 mod export;

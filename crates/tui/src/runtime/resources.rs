@@ -75,7 +75,7 @@ pub async fn send(services: &Services, number: u64, profile: &str) -> Result<App
     let applied = client.apply_resource(&plan).await?;
     let complaint = applied.complaint.map(|complaint| format!(" But {complaint}.")).unwrap_or_default();
     let said = format!("{}: done.{complaint}", plan.preview.title);
-    Ok(Applied { said, revision: None, deleting: None })
+    Ok(Applied { said, ..Applied::default() })
 }
 
 /// Fetches the schemas of an assistant.

@@ -2,6 +2,7 @@
 
 use super::actions::Actions;
 use super::changes::Changes;
+use super::cross::CrossActions;
 use super::export::Files;
 use super::resources::ResourceChanges;
 use super::terminal_caps::Environment;
@@ -36,6 +37,8 @@ pub struct Services {
     pub actions: Arc<Actions>,
     /// The planned changes of assistants, crons and stores.
     pub resources: Arc<ResourceChanges>,
+    /// The planned actions that use two agent servers.
+    pub cross: Arc<CrossActions>,
     /// The doctor's checks of this machine.
     pub environment: Environment,
     /// The files being written.
@@ -77,6 +80,7 @@ impl Services {
             changes: Arc::default(),
             actions: Arc::default(),
             resources: Arc::default(),
+            cross: Arc::default(),
             environment: Environment::default(),
             files: Files::default(),
         };

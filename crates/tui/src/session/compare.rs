@@ -65,6 +65,26 @@ pub fn parse_sides(text: &str, open: Option<&ServerRef>, known: &[ServerRef]) ->
     text.split_whitespace().map(|word| parse_side(word, open, known)).collect()
 }
 
+/// Finds an agent server by its name, as `PROFILE/DEPLOYMENT`, or by its address.
+///
+/// # Errors
+/// Why there is no such server, or not only one.
+pub fn parse_server<'a>(place: &str, known: &'a [ServerRef]) -> Result<&'a ServerRef, String> {
+    let is_meant = |server: &&ServerRef| {
+        *place == *server.name
+            || format!("{}/{}", server.profile, server.name) == place
+            || server.url.trim_end_matches('/') == place.trim_end_matches('/')
+    };
+    let mut found: Vec<&ServerRef> = known.iter().filter(is_meant).collect();
+    found.sort();
+    found.dedup();
+    match found.as_slice() {
+        [one] => Ok(one),
+        [] => Err(format!("no agent server is listed as {}.", clean(place))),
+        _ => Err("several agent servers match. Name one as PROFILE/DEPLOYMENT.".into()),
+    }
+}
+
 fn parse_side(word: &str, open: Option<&ServerRef>, known: &[ServerRef]) -> Result<SideRef, String> {
     let is_file = word.ends_with(".jsonl") || word.ends_with(".gz") || word.ends_with(".json");
     if is_file || word.starts_with(['.', '~']) || (word.starts_with('/') && !word.contains(':')) {
@@ -72,18 +92,7 @@ fn parse_side(word: &str, open: Option<&ServerRef>, known: &[ServerRef]) -> Resu
     }
     let shown = clean(word);
     let (server, rest) = match word.rsplit_once(':') {
-        Some((place, rest)) => {
-            let is_meant =
-                |server: &&ServerRef| *place == *server.name || format!("{}/{}", server.profile, server.name) == place;
-            let mut found: Vec<&ServerRef> = known.iter().filter(is_meant).collect();
-            found.sort();
-            found.dedup();
-            match found.as_slice() {
-                [one] => (*one, rest),
-                [] => return Err(format!("{shown}: no agent server is listed as {}.", clean(place))),
-                _ => return Err(format!("{shown}: several agent servers match. Name one as PROFILE/DEPLOYMENT.")),
-            }
-        }
+        Some((place, rest)) => (parse_server(place, known).map_err(|why| format!("{shown}: {why}"))?, rest),
         None => {
             (open.ok_or_else(|| format!("{shown}: open an agent server first, or name PROFILE/DEPLOYMENT:T."))?, word)
         }

@@ -52,6 +52,8 @@ pub enum ArgumentKind {
     Text(&'static str),
     /// A deployment, by its name.
     Deployment,
+    /// An agent server; options may follow.
+    Server,
     /// A profile, by its name.
     Profile,
     /// A thread of the open server.
@@ -79,6 +81,7 @@ impl ArgumentKind {
         match self {
             ArgumentKind::Nothing => "",
             ArgumentKind::Text(name) => name,
+            ArgumentKind::Server => "SERVER",
             ArgumentKind::Deployment => "NAME",
             ArgumentKind::Profile => "PROFILE",
             ArgumentKind::Thread | ArgumentKind::Run | ArgumentKind::Assistant => "ID",

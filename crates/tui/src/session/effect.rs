@@ -1,7 +1,7 @@
 //! One-time effects and their results.
 
 use super::record_list::RecordQuery;
-use super::refs::{Applied, Described, InboxTarget, RevisionRef, RowDetail, ServerRef, ThreadRef};
+use super::refs::{Applied, CrossIntent, Described, InboxTarget, RevisionRef, RowDetail, ServerRef, ThreadRef};
 use super::subscription::Epoch;
 use runtail_api::{
     Acted, ApiError, CancelTarget, Choice, GraphFacts, Listing, LoadedThread, PastInput, PlanError, ResourceIntent,
@@ -13,6 +13,7 @@ use runtail_core::model::{
 };
 use runtail_core::text::clean;
 use runtail_stream::Record;
+use runtail_stream::comparison::Comparison;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -133,6 +134,11 @@ pub enum Effect {
     PlanResource(u64, ServerRef, Box<ResourceIntent>),
     /// Send the planned change with this number, of a server of this profile.
     SendResource(u64, Arc<str>),
+    /// Plan an action that uses a thread and a second agent server, and keep the plan under this number. Sends no write
+    /// request.
+    PlanCross(u64, ThreadRef, ServerRef, Box<CrossIntent>),
+    /// Send the planned action with this number, of a server of this profile.
+    SendCross(u64, Arc<str>),
     /// Plan an action on a thread, and keep the plan under this number. Sends no write request.
     PlanAction(u64, ServerRef, Box<ThreadIntent>),
     /// Apply the planned action with this number to its thread.
@@ -270,6 +276,8 @@ pub enum FileStep {
     Create(PathBuf),
     /// Create a recording. Fails if the file exists. Its lines form a hash chain.
     Record(PathBuf),
+    /// Create a file with a comparison, and close it. Fails if the file exists.
+    Comparison(PathBuf, Arc<Comparison>),
     /// Append these parts.
     Write(Vec<Chunk>),
     /// Flush and close the file.

@@ -1,5 +1,7 @@
 //! References to servers, threads, revisions, logs and streams.
 
+use super::compare::SideRef;
+use runtail_api::ReproduceIntent;
 use runtail_core::model::RunCreate;
 use runtail_stream::Target;
 use std::path::PathBuf;
@@ -25,7 +27,7 @@ pub struct ThreadRef {
 }
 
 /// The result of a sent change.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Applied {
     /// The notice to show.
     pub said: String,
@@ -33,6 +35,24 @@ pub struct Applied {
     pub revision: Option<RevisionRef>,
     /// The deployment that the change deletes, if any: its profile, id and name.
     pub deleting: Option<(Arc<str>, Arc<str>, String)>,
+    /// The page of the result, which is opened if the dialog is still open.
+    pub page: Option<ResultPage>,
+}
+
+/// The page of a sent change's result.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ResultPage {
+    Thread(ThreadRef),
+    Comparison(Vec<SideRef>),
+}
+
+/// An action that uses a second agent server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CrossIntent {
+    /// Copy a thread to the other server.
+    Reproduce(ReproduceIntent),
+    /// Send the input of a run, or of the newest one, on new threads of both servers.
+    RunOnBoth(Option<String>),
 }
 
 /// A revision of a deployment of a profile.

@@ -3,7 +3,7 @@
 use super::catalog::AfterTest;
 use super::compare::SideRef;
 use super::destination::Destination;
-use super::msg::{Described, Effect, LogRef, RevisionRef, ServerRef, StreamTarget, ThreadRef};
+use super::msg::{CrossIntent, Described, Effect, LogRef, RevisionRef, ServerRef, StreamTarget, ThreadRef};
 use super::record_list::RecordList;
 use super::run::Origin;
 use super::subject::Subject;
@@ -44,6 +44,8 @@ pub enum Request {
     SearchThreads(String),
     /// Name the thread that is shown or selected; an empty name removes it.
     NameThread(String),
+    /// Preview an action with the thread that is shown or selected, and a second server.
+    UseSecondServer(ServerRef, CrossIntent),
     /// Refresh the current thread.
     RefreshThread,
     /// Notify when a thread no longer needs a person, or stop that.
@@ -161,6 +163,8 @@ pub enum Route {
     Bulk(ServerRef, BulkAction, Vec<(String, String)>),
     /// The preview of a change of an assistant, a cron or the store of an agent server.
     ResourceChange(ServerRef, Box<ResourceIntent>),
+    /// The preview of an action that uses a thread and a second agent server.
+    Cross(ThreadRef, ServerRef, CrossIntent),
     /// A page of an agent server's records.
     Records(ServerRef, RecordList),
     /// An authentication, before it is sent.

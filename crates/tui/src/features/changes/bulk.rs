@@ -121,7 +121,7 @@ impl Bulk {
         let (state, writers) = match planned {
             Ok((preview, choice)) => {
                 let request = &preview.request;
-                let then = if preview.then.is_some() { ", then the run" } else { "" };
+                let then = if !preview.then.is_empty() { ", then the run" } else { "" };
                 for note in preview.notes.iter().filter(|note| note.warns) {
                     *self.warnings.entry(note.text.clone()).or_default() += 1;
                 }

@@ -5,7 +5,7 @@ use super::send_key::SendKey;
 use super::view;
 use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
-use crate::session::msg::{Effect, ServerRef, ThreadRef};
+use crate::session::msg::{CrossIntent, Effect, ServerRef, ThreadRef};
 use crate::session::{Component, Cx, Request, Requests};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
@@ -50,6 +50,20 @@ pub enum Proposal {
     Thread(ServerRef, ThreadIntent),
     /// A change of an assistant, a cron or the store of an agent server.
     Resource(ServerRef, ResourceIntent),
+    /// An action that uses a thread and a second agent server.
+    Cross(ThreadRef, ServerRef, CrossIntent),
+}
+
+impl Proposal {
+    /// Returns the other profile to which it writes, if there are two.
+    pub fn second_profile(&self) -> Option<&str> {
+        match self {
+            Proposal::Cross(from, to, CrossIntent::RunOnBoth(_)) if from.server.profile != to.profile => {
+                Some(&from.server.profile)
+            }
+            _ => None,
+        }
+    }
 }
 
 /// The progress of a change.
@@ -82,6 +96,8 @@ impl Confirm {
             Proposal::Service(Intent::Interrupt { .. }) => "Interrupt",
             Proposal::Service(Intent::Rollback { .. }) => "Roll back",
             Proposal::Resource(_, intent) => intent.verb(),
+            Proposal::Cross(_, _, CrossIntent::Reproduce(_)) => "Reproduce",
+            Proposal::Cross(_, _, CrossIntent::RunOnBoth(_)) => "Run on two servers",
             Proposal::Thread(_, ThreadIntent::Cancel { action: CancelAction::Interrupt, .. }) => "Cancel",
             Proposal::Thread(_, ThreadIntent::Cancel { action: CancelAction::Rollback, .. }) => "Cancel and roll back",
             Proposal::Thread(_, ThreadIntent::Continue { .. }) => "Continue",
@@ -319,9 +335,9 @@ pub fn preview_lines(preview: &Preview, width: usize) -> Vec<Line> {
             }
         }
     }
-    let headings = if preview.then.is_some() { ["Request 1", "Request 2"] } else { ["Request", ""] };
-    for (title, request) in headings.into_iter().zip(std::iter::once(&preview.request).chain(&preview.then)) {
-        heading(&mut lines, title);
+    for (n, request) in preview.requests().enumerate() {
+        let number = if preview.then.is_empty() { String::new() } else { format!(" {}", n + 1) };
+        heading(&mut lines, &format!("Request{number}"));
         let first = format!("{} {}", request.method, request.url);
         let body = request.body.as_ref().and_then(|body| serde_json::to_string_pretty(body).ok());
         for text in std::iter::once(first).chain(body) {
@@ -353,6 +369,7 @@ impl Confirm {
             Proposal::Service(intent) => Effect::Plan(self.number, self.profile.clone(), Box::new(intent)),
             Proposal::Thread(server, intent) => Effect::PlanAction(self.number, server, Box::new(intent)),
             Proposal::Resource(server, intent) => Effect::PlanResource(self.number, server, Box::new(intent)),
+            Proposal::Cross(from, to, intent) => Effect::PlanCross(self.number, from, to, Box::new(intent)),
         }
     }
 
@@ -440,8 +457,9 @@ impl Confirm {
             return Requests::info(format!("Type {} exactly to continue. Nothing was sent.", text::clean(name)));
         }
         // The profile can become read-only while the dialog is open.
-        if cx.session.is_read_only(&self.profile) {
-            return Requests::error(cx.session.read_only_text(&self.profile));
+        let written = std::iter::once(&*self.profile).chain(self.proposal.second_profile());
+        if let Some(profile) = written.into_iter().find(|profile| cx.session.is_read_only(profile)) {
+            return Requests::error(cx.session.read_only_text(profile));
         }
         if let Stage::Ready(preview) = std::mem::replace(&mut self.stage, Stage::Planning) {
             self.stage = Stage::Sending(preview);
@@ -449,6 +467,7 @@ impl Confirm {
         match self.proposal.clone() {
             Proposal::Service(_) => Effect::Send(self.number, self.profile.clone()).into(),
             Proposal::Resource(..) => Effect::SendResource(self.number, self.profile.clone()).into(),
+            Proposal::Cross(..) => Effect::SendCross(self.number, self.profile.clone()).into(),
             Proposal::Thread(server, intent) => {
                 let thread = ThreadRef { server, id: intent.thread().to_string() };
                 let mut out = Requests::none();

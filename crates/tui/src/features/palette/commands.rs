@@ -2,12 +2,13 @@
 
 use crate::input::keymap::{Binding, binding};
 use crate::session::catalog::AfterTest;
-use crate::session::compare::parse_sides;
+use crate::session::compare::{parse_server, parse_sides};
 use crate::session::destination::{ArgumentKind, Destination, Pane};
-use crate::session::msg::Described;
+use crate::session::msg::{CrossIntent, Described, ServerRef};
 use crate::session::record_list::RecordList;
 use crate::session::request::{Pref, ProfileRequest, StreamCommand};
 use crate::session::{Cx, Request, Requests, Route};
+use runtail_api::ReproduceIntent;
 use runtail_core::config::{Mouse, Timestamps};
 use runtail_core::model::{Collection, GithubApp, Service};
 use std::sync::Arc;
@@ -273,6 +274,25 @@ pub const COMMANDS: &[Command] = &[
         StreamCommand::Replay(file.into()).into()
     }),
     command("reopen", ArgumentKind::Nothing, "Reload the stream from the server", |_, _| StreamCommand::Reopen.into()),
+    command(
+        "compare-run",
+        ArgumentKind::Server,
+        "Send the run's input again, here and to another server, and compare (preview first)",
+        |cx, text| match parse_server(text.trim(), &cx.lookup.servers()) {
+            _ if text.trim().is_empty() => Requests::error("compare-run SERVER: the second agent server is missing."),
+            Ok(server) => Request::UseSecondServer(server.clone(), CrossIntent::RunOnBoth(None)).into(),
+            Err(why) => Requests::error(sentence(&why)),
+        },
+    ),
+    command(
+        "reproduce",
+        ArgumentKind::Server,
+        "Copy the thread to another server (preview first); --state: only its newest state",
+        |cx, text| match parse_reproduce(text, &cx.lookup.servers()) {
+            Ok((server, intent)) => Request::UseSecondServer(server, CrossIntent::Reproduce(intent)).into(),
+            Err(why) => Requests::error(why),
+        },
+    ),
     command("export", ArgumentKind::Export, "Write the view to a new file: text, jsonl or md", |_, how| {
         StreamCommand::Export(how.into()).into()
     }),
@@ -281,6 +301,34 @@ pub const COMMANDS: &[Command] = &[
     action("help", "app.help"),
     action("quit", "app.quit_now"),
 ];
+
+/// Parses a target with its options, which are those of the command line.
+fn parse_reproduce(text: &str, known: &[ServerRef]) -> Result<(ServerRef, ReproduceIntent), String> {
+    let (mut place, mut intent) = (None, ReproduceIntent::default());
+    let mut words = text.split_whitespace();
+    while let Some(word) = words.next() {
+        match word.strip_prefix("--graph=").or((word == "--graph").then_some("")) {
+            Some("") => match words.next() {
+                Some(graph) => intent.graph = Some(graph.into()),
+                None => return Err("--graph G: the name of the graph on the target is missing.".into()),
+            },
+            Some(graph) => intent.graph = Some(graph.into()),
+            None if word == "--state" => intent.state_only = true,
+            None if word.starts_with("--") || place.is_some() => {
+                return Err(format!("{}: expected SERVER [--graph G] [--state].", runtail_core::text::clean(word)));
+            }
+            None => place = Some(word),
+        }
+    }
+    let place = place.ok_or("reproduce SERVER: the agent server to copy to is missing.")?;
+    let server = parse_server(place, known).map_err(|why| sentence(&why))?;
+    Ok((server.clone(), intent))
+}
+
+fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
 
 fn go_to(to: Destination) -> Requests {
     Request::Go(to).into()

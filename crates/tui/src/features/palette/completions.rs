@@ -119,7 +119,8 @@ fn arguments(cx: &Cx<'_>, command: &'static Command, argument: &str) -> Vec<(u8,
     }
     // Free text, including the path of an export, has no completions.
     let is_free_text = matches!(command.takes, ArgumentKind::Nothing | ArgumentKind::Text(_));
-    if is_free_text || command.takes == ArgumentKind::Export && argument.contains(' ') {
+    let has_more = matches!(command.takes, ArgumentKind::Export | ArgumentKind::Server) && argument.contains(' ');
+    if is_free_text || has_more {
         return vec![(0, of_command(command, argument))];
     }
     let known = known_for(cx, command.takes, argument);
@@ -131,7 +132,11 @@ fn arguments(cx: &Cx<'_>, command: &'static Command, argument: &str) -> Vec<(u8,
     let mut offers: Vec<_> = known.into_iter().filter_map(offer).collect();
     // An id that is not listed may still exist.
     let may_be_unlisted = match command.takes {
-        ArgumentKind::Export | ArgumentKind::Thread | ArgumentKind::Run | ArgumentKind::Assistant => true,
+        ArgumentKind::Server
+        | ArgumentKind::Export
+        | ArgumentKind::Thread
+        | ArgumentKind::Run
+        | ArgumentKind::Assistant => true,
         ArgumentKind::Search => true,
         ArgumentKind::Deployment => parse_target::is_id(argument),
         _ => false,
@@ -145,8 +150,9 @@ fn arguments(cx: &Cx<'_>, command: &'static Command, argument: &str) -> Vec<(u8,
 /// Returns the known objects with a matching name, for any command.
 fn known_objects(cx: &Cx<'_>, word: &str) -> Vec<(u8, Completion)> {
     let mut offers = Vec::new();
-    for command in
-        COMMANDS.iter().filter(|command| !matches!(command.takes, ArgumentKind::Word(_) | ArgumentKind::Export))
+    for command in COMMANDS
+        .iter()
+        .filter(|command| !matches!(command.takes, ArgumentKind::Word(_) | ArgumentKind::Export | ArgumentKind::Server))
     {
         for (name, note) in known(cx, command.takes) {
             let Some(fit) = fit(&name, word).filter(|fit| *fit < 2) else { continue };
