@@ -1,10 +1,11 @@
 //! Ctrl-C, SIGTERM and SIGHUP for the commands that follow a stream: the first signal ends them gracefully, so that a
-//! recording gets its end record; the second ends them at once.
+//! recording gets its end record; the second ends them at once. A command that has sent several requests reports them first.
 
 use crate::exit::{Exit, Failure};
+use crate::output::complain;
 use runtail_tui::runtime::Endings;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use tokio_util::sync::CancellationToken;
 
 /// The number of SIGINT.
@@ -15,14 +16,27 @@ const SIGINT: u8 = 2;
 pub(crate) struct Signals {
     /// Cancelled by the first signal.
     pub stop: CancellationToken,
+    /// Cancelled by the second signal, where a third one ends the command at once.
+    pub abandon: CancellationToken,
     /// The number of the signal, if it was not SIGINT.
     number: Arc<AtomicU8>,
+    has_said_waiting: Arc<AtomicBool>,
 }
 
 impl Signals {
-    /// Starts listening.
+    /// Starts listening. The second signal ends the command.
     pub fn listen() -> Signals {
-        let signals = Signals { stop: CancellationToken::new(), number: Arc::default() };
+        Signals::listen_for(false)
+    }
+
+    /// Starts listening for a command that has to report what it sent: only the third signal ends it.
+    pub fn listen_to_report() -> Signals {
+        Signals::listen_for(true)
+    }
+
+    fn listen_for(reports: bool) -> Signals {
+        let (stop, abandon) = (CancellationToken::new(), CancellationToken::new());
+        let signals = Signals { stop, abandon, number: Arc::default(), has_said_waiting: Arc::default() };
         let own = signals.clone();
         // Listen here rather than in the task: a signal between the two would be lost.
         let mut endings = Endings::listen();
@@ -31,7 +45,11 @@ impl Signals {
                 own.number.store(number, Ordering::SeqCst);
             }
             own.stop.cancel();
-            // The second signal doesn't wait for a reader that is stuck.
+            if reports {
+                endings.next().await;
+                own.abandon.cancel();
+            }
+            // The last signal doesn't wait for a reader that is stuck.
             std::process::exit(exit(endings.next().await).code().into());
         });
         signals
@@ -42,6 +60,24 @@ impl Signals {
         match self.number.load(Ordering::SeqCst) {
             0 => Exit::Interrupted,
             number => Exit::Signal(number),
+        }
+    }
+
+    /// Waits for a request. After the first signal it says so on stderr; after the second one it returns `None`.
+    pub async fn unless_abandoned<T>(&self, request: impl Future<Output = T>) -> Option<T> {
+        tokio::pin!(request);
+        tokio::select! {
+            done = &mut request => return Some(done),
+            () = self.stop.cancelled() => {}
+        }
+        if !self.has_said_waiting.swap(true, Ordering::SeqCst) {
+            complain(
+                "runtail: nothing more is sent; waiting for the requests that were sent (Ctrl-C again stops waiting)",
+            );
+        }
+        tokio::select! {
+            done = request => Some(done),
+            () = self.abandon.cancelled() => None,
         }
     }
 

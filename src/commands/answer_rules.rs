@@ -96,7 +96,7 @@ pub(crate) async fn run(globals: &Globals, sending: &Sending, yes: Yes) -> Resul
     if !sending.dry_run && context.profiles.iter().all(|profile| profile.sealed.is_some()) {
         context.profiles.iter().try_for_each(|profile| context.check_write(profile))?;
     }
-    let signals = Signals::listen();
+    let signals = Signals::listen_to_report();
     let Found { rows, failures, notes } = signals.unless_stopped(inbox::collect(&context, Duration::ZERO)).await?;
     for error in &failures {
         Failure::from(error.clone()).report();
@@ -124,7 +124,11 @@ pub(crate) async fn run(globals: &Globals, sending: &Sending, yes: Yes) -> Resul
             Outcome::Planned(ruled) if signals.stop.is_cancelled() => {
                 (waiting.planned_row(&ruled, "not_sent"), Some(signals.exit()))
             }
-            outcome => finish(&context, waiting, outcome, sending).await,
+            outcome => {
+                let unknown = waiting.row("unknown", Some("stopped before the server answered"));
+                let finished = signals.unless_abandoned(finish(&context, waiting, outcome, sending)).await;
+                finished.unwrap_or((unknown, Some(signals.exit())))
+            }
         };
         if let Some(failed) = failed {
             exit = if exit == Exit::Done { failed } else { exit };
@@ -153,7 +157,7 @@ fn tell(waiting: &[Waiting], outcomes: &[Outcome]) -> usize {
         }
     }
     complain(&match (waiting.len(), count) {
-        (0, _) => "no thread is waiting for an answer".to_string(),
+        (0, _) => "no listed thread is waiting for an answer".to_string(),
         (_, 0) => "the rules match no waiting thread; nothing is sent".into(),
         (all, n) => format!("{}, one request each; {} skipped", answers(n), all - n),
     });

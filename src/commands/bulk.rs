@@ -56,8 +56,8 @@ impl Options {
 
 const NOTES: &str = "\
 A row's `status` is `deleted`, `stopped`, `stopping` (accepted, but a run is still active), `started`, `nothing_to_do`, `not_found`, \
-`refused` (nothing was done; `why` says the reason), `unknown` (the reply was lost) or `not_sent` (stopped by Ctrl-C before its \
-turn); with --dry-run `planned`.
+`refused` (nothing was done; `why` says the reason), `unknown` (the reply was lost, or Ctrl-C was pressed twice) or `not_sent` \
+(stopped by Ctrl-C before its turn); with --dry-run `planned`.
 
 Exit codes: 0 done for every thread, or nothing to do · 1 a thread was not found, or refused · 2 not confirmed · 3 not allowed, or \
 read-only · 5 unknown for a thread · 130 stopped by Ctrl-C.";
@@ -148,7 +148,7 @@ pub(crate) async fn run(
     if !options.dry_run {
         context.check_write(&site.profile)?;
     }
-    let signals = Signals::listen();
+    let signals = Signals::listen_to_report();
     let targets = signals.unless_stopped(plan(server, &action, &options)).await?;
     let planned = targets.iter().filter(|target| target.plan.is_ok()).count();
     tell(&action, &targets);
@@ -165,7 +165,7 @@ pub(crate) async fn run(
     let rows = send(server, &signals, targets).await;
     print(&options.output, &rows)?;
     let exit = exit_of(&rows);
-    Ok(if rows.iter().any(|row| row["status"] == BulkOutcome::NotSent.word()) { signals.exit() } else { exit })
+    Ok(if signals.stop.is_cancelled() && rows.iter().any(is_cut) { signals.exit() } else { exit })
 }
 
 /// Plans the action on each thread. Sends no write request.
@@ -225,16 +225,18 @@ fn tell(action: &BulkAction, targets: &[Target]) {
     for target in targets {
         lines.push(match &target.plan {
             Ok(plan) => {
-                let request = &plan.preview.request;
-                format!("{}: {} {}", plan.preview.title, request.method, request.url)
+                let requests = plan.preview.requests().map(|request| format!("{} {}", request.method, request.url));
+                format!("{}: {}", plan.preview.title, requests.collect::<Vec<_>>().join(", then "))
             }
             Err(error) => format!("thread {}: left out: {error}", text::clean(&target.thread)),
         });
     }
     if targets.iter().any(|target| target.plan.is_ok()) {
         lines.push(format!("! {}", action.effect()));
-        if let BulkAction::Retry(Some(edit)) = action {
+        if let BulkAction::Retry(_) = action {
             lines.extend(warnings(targets));
+        }
+        if let BulkAction::Retry(Some(edit)) = action {
             let node = edit.as_node.as_deref().unwrap_or("the node that wrote last");
             lines.push(format!("written to each, in the name of {node}: {}", edit.values));
         }
@@ -283,7 +285,12 @@ async fn send(server: &AgentServer, signals: &Signals, targets: Vec<Target>) -> 
         if signals.stop.is_cancelled() {
             return row(&target.thread, (BulkOutcome::NotSent.word(), None));
         }
-        let result = server.act_on_thread(plan).await;
+        let Some(result) = signals.unless_abandoned(server.act_on_thread(plan)).await else {
+            return row(
+                &target.thread,
+                (BulkOutcome::Unknown.word(), Some("stopped before the server answered".into())),
+            );
+        };
         if result.as_ref().is_err_and(|failed| failed.error.kind == Kind::NotFound) {
             return row(&target.thread, ("not_found", None));
         }
@@ -331,6 +338,11 @@ fn print(output: &Output, rows: &[Value]) -> Result<(), Failure> {
         columns.push(column("WHY", |row| cell(&row["why"])));
     }
     output.rows(rows, &columns)
+}
+
+/// Whether Ctrl-C kept a row from its result.
+fn is_cut(row: &Value) -> bool {
+    row["status"] == BulkOutcome::NotSent.word() || row["status"] == BulkOutcome::Unknown.word()
 }
 
 fn exit_of(rows: &[Value]) -> Exit {

@@ -107,7 +107,7 @@ async fn ctrl_c_sends_no_further_answer_and_reports_all() {
     let server = asking_with(&questions, move || {
         let _ = reached.send(());
         // Ends with an error once the test dropped its end.
-        let _ = released.lock().unwrap().recv();
+        let _ = tokio::task::block_in_place(|| released.lock().unwrap().recv());
     })
     .await;
     let folder = write_config(&(profile("lab", &server.url) + RULES));

@@ -79,7 +79,7 @@ async fn ctrl_c_sends_no_further_deletion_and_reports_all() {
             ("GET", ["threads", _, "runs"]) => respond(200, "[]"),
             ("DELETE", ["threads", _]) => {
                 let _ = reached.send(());
-                let _ = released.lock().unwrap().recv();
+                let _ = tokio::task::block_in_place(|| released.lock().unwrap().recv());
                 respond(204, "")
             }
             _ => respond(404, r#"{"detail":"Not Found"}"#),

@@ -5,8 +5,9 @@ mod changes;
 mod contract;
 mod dashboard;
 mod deployments;
-mod editor;
+
 mod inbox;
+mod interrupts;
 mod profiles_live;
 mod recordings;
 mod statuses;

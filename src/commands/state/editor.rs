@@ -88,6 +88,8 @@ fn document(values: &str) -> Result<String, Failure> {
 
 /// Opens the editor, and waits for it on a thread of its own.
 pub(crate) async fn in_editor(document: String) -> Result<String, Failure> {
+    // Ctrl-C is the editor's, as in git: else it would end this command, and the text with it.
+    let _signals = crate::signals::Interrupts::listen();
     let edited = tokio::task::spawn_blocking(move || external_editor::edit(&document)).await;
     match edited {
         Ok(Ok(edited)) => Ok(edited),

@@ -3,7 +3,7 @@
 use super::{Acted, StartError, StartFailure, StateEdit, ThreadIntent, ThreadPlan, unfit};
 use crate::{AgentServer, CancelAction, CancelState, CancelTarget, PlanError};
 use runtail_core::model::ThreadStatus;
-use runtail_core::text::short_id;
+use runtail_core::text::{self, short_id};
 use std::sync::Arc;
 
 /// Maximum number of threads of one action.
@@ -55,8 +55,8 @@ impl BulkAction {
     }
 
     /// Returns what it does, in a sentence.
-    pub fn effect(&self) -> &'static str {
-        match self {
+    pub fn effect(&self) -> String {
+        let text = match self {
             BulkAction::Cancel => "Cancels every active run of these threads. Finished steps are kept.",
             BulkAction::Delete => {
                 "Deletes the threads with their runs, states and checkpoints, and cancels active runs first. This can't be undone."
@@ -65,12 +65,22 @@ impl BulkAction {
                 "Deletes the threads with their runs, states and checkpoints; one with an active run is left out. This can't be \
                  undone."
             }
-            BulkAction::Retry(None) => "Runs the failed steps of these threads again; finished steps are kept.",
-            BulkAction::Retry(Some(_)) => {
-                "Writes these keys into the newest state of each thread, then runs its failed step again with all nodes of that step. \
-                 The graph's reducers apply the edit on the server: lists usually grow, and messages are replaced by id."
+            BulkAction::Retry(None) => {
+                "Runs these failed threads again: from the failed step where the server can do that, else with the whole input."
             }
-        }
+            BulkAction::Retry(Some(edit)) => {
+                let runs = match edit.as_node.as_deref() {
+                    None => "runs its failed step again with all nodes of that step".to_string(),
+                    Some("__start__") => "runs the graph from its start".into(),
+                    Some(node) => format!("runs what follows {}", text::clean(node)),
+                };
+                return format!(
+                    "Writes these keys into the newest state of each thread, then {runs}. The graph's reducers apply the edit on \
+                     the server: lists usually grow, and messages are replaced by id."
+                );
+            }
+        };
+        text.into()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Edits a text in the user's own editor.
 
+use runtail_core::text::clean;
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -25,8 +26,11 @@ pub fn edit(text: &str) -> Result<String, String> {
     // As in git and crontab: the variable may contain options, so a shell parses it; the file name is an argument.
     let status = Command::new("sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(&file.0).status();
     match status {
-        Ok(status) if status.success() => read(&file.0),
-        Ok(status) => Err(format!("{editor} exited with {status}. Nothing was changed.")),
+        Ok(status) if status.success() => read(&file.0).map_err(|why| file.kept_if_changed(text, why)),
+        Ok(status) => {
+            let why = format!("{editor} exited with {status}. Nothing was changed.");
+            Err(file.kept_if_changed(text, why))
+        }
         Err(e) => Err(format!("Couldn't start {editor}: {e}")),
     }
 }
@@ -68,6 +72,17 @@ impl Scratch {
         let scratch = Scratch(path);
         file.write_all(text.as_bytes())?;
         Ok(scratch)
+    }
+
+    /// Keeps a file that the editor changed, because typing its text again would be worse than any error. Adds its path to why
+    /// the text isn't used.
+    fn kept_if_changed(self, before: &str, why: String) -> String {
+        if fs::read(&self.0).is_ok_and(|now| now == before.as_bytes()) || !self.0.exists() {
+            return why;
+        }
+        let path = clean(&self.0.display().to_string()).into_owned();
+        std::mem::forget(self);
+        format!("{why}\n  your text is kept in {path}")
     }
 }
 

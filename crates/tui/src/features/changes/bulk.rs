@@ -37,7 +37,7 @@ pub struct Bulk {
     is_stopped: bool,
     /// The nodes in whose name the states can be edited, as far as the plans say.
     writers: Vec<Writer>,
-    /// The warnings of the plans of an edit, and how many plans have each.
+    /// The warnings of the plans, and how many plans have each.
     warnings: BTreeMap<String, usize>,
     typed: TextInput,
     send_key: SendKey,
@@ -340,8 +340,9 @@ impl Bulk {
         let option = session.key("confirm.option");
         let mut lines = vec![self.headline()];
         if !self.is_sent && self.ready() > 0 {
-            for (at, part) in wrap(self.action.effect(), width.saturating_sub(2)).iter().enumerate() {
-                lines.push(Line::of(Tone::Moving, if at == 0 { "! " } else { "  " }).with(Tone::Plain, part));
+            lines.extend(marked((Tone::Moving, "! "), Tone::Plain, &self.action.effect(), width));
+            if let BulkAction::Retry(_) = self.action {
+                lines.extend(self.warning_lines(width));
             }
             match self.action {
                 BulkAction::Delete => lines.push(Line::of(
@@ -374,8 +375,8 @@ impl Bulk {
         lines
     }
 
-    /// Returns the warnings of the plans, the edit, and the node in whose name it is made.
-    fn edit_lines(&self, edit: &StateEdit, option: &str, width: usize) -> Vec<Line> {
+    /// Returns the warnings of the plans, each with the number of threads that have it.
+    fn warning_lines(&self, width: usize) -> Vec<Line> {
         let mut lines = Vec::new();
         for (warning, count) in self.warnings.iter().take(MAX_WARNINGS) {
             let said = format!("{}: {warning}", count_of(*count));
@@ -385,6 +386,12 @@ impl Bulk {
             let more = format!("! {} more warnings about single threads", self.warnings.len() - MAX_WARNINGS);
             lines.push(Line::of(Tone::Moving, &more));
         }
+        lines
+    }
+
+    /// Returns the edit, and the node in whose name it is made.
+    fn edit_lines(&self, edit: &StateEdit, option: &str, width: usize) -> Vec<Line> {
+        let mut lines = Vec::new();
         lines.push(Line::new());
         lines.push(Line::of(Tone::Dim, "Values that are written to each thread"));
         let values = serde_json::to_string_pretty(&edit.values).unwrap_or_default();
