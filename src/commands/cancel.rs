@@ -112,8 +112,10 @@ impl Call<'_> {
             targets.push(match self.server.run(self.thread, id).await {
                 Ok(run) => CancelTarget::new(id, Some(&run)),
                 // 422: the id is not a UUID.
-                Err(error) if matches!(error.kind, Kind::NotFound | Kind::Invalid(_)) => CancelTarget::new(id, None),
-                Err(error) => return Err(error),
+                Err(error) => match self.server.or_not_offered(error).await {
+                    error if matches!(error.kind, Kind::NotFound | Kind::Invalid(_)) => CancelTarget::new(id, None),
+                    error => return Err(error),
+                },
             });
         }
         Ok(targets)

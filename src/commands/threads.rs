@@ -297,7 +297,9 @@ pub(crate) async fn run(globals: &Globals, mut command: Command) -> Result<Exit,
         Command::Copy(options) => {
             context.check_write(&site.profile)?;
             // A server without the call answers 404 as it does for a missing thread, so the thread is read first.
-            server.thread_row(&options.thread).await?;
+            if let Err(error) = server.thread_row(&options.thread).await {
+                return Err(server.or_not_offered(error).await.into());
+            }
             let copied = server.copy_thread(&options.thread).await;
             options.output.one(&copied.map_err(|error| Failure::of_optional(error, "copying threads"))?)?;
         }

@@ -90,6 +90,14 @@ impl ApiError {
         matches!(self.status(), Some(404 | 405 | 501))
     }
 
+    /// Whether the error may mean that the server has no such call, and doesn't mention the requested object, as a server does
+    /// that knows the call.
+    pub fn names_no_object(&self) -> bool {
+        let details =
+            ["not found", "404 not found", "method not allowed", "405 method not allowed", "it was not found"];
+        self.may_lack_call() && details.contains(&self.detail.to_lowercase().as_str())
+    }
+
     /// Whether the request certainly had no effect. Not true for most 5xx, which may come from a proxy.
     pub fn is_refusal(&self) -> bool {
         match self.kind {

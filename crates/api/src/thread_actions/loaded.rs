@@ -232,6 +232,16 @@ impl AgentServer {
     }
 
     /// An error of our own about what was read of a thread; nothing was sent.
+    /// Returns an error as "not offered" if the server is of an unknown kind, which may have no such call. Others have all calls
+    /// of the agent server, so a 404 means a missing object.
+    pub async fn or_not_offered(&self, error: ApiError) -> ApiError {
+        if !error.names_no_object() || self.info().await.is_ok_and(|info| info.kind != ServerKind::Other) {
+            return error;
+        }
+        let detail = format!("this server has no such call, or no such record ({})", error.cause());
+        ApiError { kind: Kind::NotOffered, detail, hint: None, ..error }
+    }
+
     pub(crate) fn refused_here(&self, thread: &str, detail: String) -> ApiError {
         let url = self.url(&reqwest::Method::GET, &["threads", thread]);
         let at = self.http.place(&reqwest::Method::GET, url.as_ref().unwrap_or(&self.base));

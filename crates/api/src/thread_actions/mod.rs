@@ -174,6 +174,11 @@ pub struct ThreadPlan {
 }
 
 impl ThreadPlan {
+    /// Whether it only changes the thread's metadata.
+    pub fn is_label(&self) -> bool {
+        matches!(self.step, Step::Label(_))
+    }
+
     /// Returns the run that it starts, if it starts one.
     pub fn run_start(&self) -> Option<&RunStart> {
         match &self.step {
@@ -263,6 +268,13 @@ impl AgentServer {
     /// # Errors
     /// See [`StartError`]: it says whether anything may have been done.
     pub async fn act_on_thread(&self, plan: &ThreadPlan) -> Result<Acted, StartError> {
+        match self.acted(plan).await {
+            Ok(acted) => Ok(acted),
+            Err(StartError { failure, error }) => Err(StartError { failure, error: self.or_not_offered(error).await }),
+        }
+    }
+
+    async fn acted(&self, plan: &ThreadPlan) -> Result<Acted, StartError> {
         match &plan.step {
             Step::Cancel { thread, targets, action } => {
                 let mut targets = targets.clone();

@@ -22,6 +22,13 @@ impl AgentServer {
     /// # Errors
     /// See [`PlanError`].
     pub async fn plan_on_thread(&self, intent: &ThreadIntent) -> Result<ThreadPlan, PlanError> {
+        match self.planned(intent).await {
+            Err(PlanError::Asked(error)) => Err(PlanError::Asked(self.or_not_offered(error).await)),
+            planned => planned,
+        }
+    }
+
+    async fn planned(&self, intent: &ThreadIntent) -> Result<ThreadPlan, PlanError> {
         match intent {
             ThreadIntent::Cancel { thread, run, action, with_queue } => {
                 self.plan_cancel(thread, run.as_deref(), *action, *with_queue).await
@@ -240,9 +247,14 @@ impl AgentServer {
         status: &ThreadStatus,
         limit: Option<u64>,
     ) -> Result<ThreadPlan, PlanError> {
-        let Some(runs) = loaded.runs.as_deref().filter(|runs| !runs.is_empty()) else {
-            return Err(unfit("This thread has no input to run again. A new run starts one."));
+        let Some(runs) = loaded.runs.as_deref() else {
+            return Err(unfit(
+                "This server offers no records of runs, so their inputs can't be run again. A new run takes any input.",
+            ));
         };
+        if runs.is_empty() {
+            return Err(unfit("This thread has no input to run again. A new run starts one."));
+        }
         let mut why = String::new();
         for (back, run) in runs.iter().take(NAMED * 2).enumerate() {
             match Rerun::of(run, assistant_of(loaded)?) {
@@ -268,6 +280,7 @@ impl AgentServer {
             Err(error) => return Err(error.into()),
         };
         let runs = loaded.runs.as_deref().unwrap_or_default();
+        let is_unseen = loaded.thread.is_none() && loaded.state.is_none() && loaded.runs.is_none();
         let count = match runs.len() {
             0 => "its state".to_string(),
             1 => "its run, its state".into(),
@@ -276,6 +289,11 @@ impl AgentServer {
         let mut notes = vec![Note::warning(format!(
             "Deletes the thread with {count} and all its checkpoints. This can't be undone."
         ))];
+        if is_unseen {
+            notes.push(Note::warning(
+                "This server shows no records of threads: whether it has this one, and can delete it, couldn't be checked.",
+            ));
+        }
         match runs.iter().filter(|run| run.is_active()).count() {
             0 => {}
             1 => notes.push(Note::warning("The active run is cancelled first, because it would continue unseen.")),
@@ -458,7 +476,12 @@ fn rerun_notes(run: &RunFacts, back: usize, status: &ThreadStatus, omitted: &[St
         0 => format!("the newest run ({})", short_id(&run.run_id)),
         _ => format!("run {} (the newest with an input of its own)", short_id(&run.run_id)),
     };
-    notes.push(Note::fact(format!("Runs the input of {which} again, on the thread's current state.")));
+    let runs = format!("Runs the input of {which} again, on the thread's current state.");
+    notes.push(match status {
+        // It is not what a retry means.
+        ThreadStatus::Failed { .. } => Note::warning(format!("{runs} Finished steps run again, too.")),
+        _ => Note::fact(runs),
+    });
     notes.push(Note::warning("Models and tools are called again, so their external effects happen twice."));
     if let ThreadStatus::Waiting { questions, .. } = status {
         notes.push(about_questions(questions, "discarded by the new input"));

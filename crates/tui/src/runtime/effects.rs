@@ -206,7 +206,7 @@ async fn thread(services: &Services, server: &ServerRef, id: &str) -> Result<Arc
         (Ok(state), Ok(record)) => format!("{{\"state\":{},\"thread\":{}}}", state.get(), record.get()),
         (Ok(state), Err(_)) => format!("{{\"state\":{}}}", state.get()),
         (Err(_), Ok(record)) => format!("{{\"thread\":{}}}", record.get()),
-        (Err(error), Err(_)) => return Err(error),
+        (Err(error), Err(_)) => return Err(client.or_not_offered(error).await),
     };
     Ok(text.into())
 }

@@ -88,7 +88,5 @@ fn found_or_none<T>(result: Result<T, ApiError>) -> Result<Option<T>, ApiError> 
 
 /// Returns whether an error doesn't mention the requested object, as the error of a missing route does.
 fn is_missing_route_error<T>(result: &Result<T, ApiError>) -> bool {
-    let Err(error) = result else { return false };
-    let details = ["not found", "404 not found", "method not allowed", "405 method not allowed", "it was not found"];
-    error.may_lack_call() && details.contains(&error.detail.to_lowercase().as_str())
+    result.as_ref().is_err_and(ApiError::names_no_object)
 }

@@ -24,7 +24,7 @@ pub fn answer_by_status(session: &Session, thread: ThreadRef, status: &ThreadSta
     let text = match status {
         ThreadStatus::Loading => format!("The thread is still loading. Press {refresh} to reload it."),
         ThreadStatus::Unknown { why } if why.is_empty() => {
-            format!("The thread's status is unknown, so it may not be waiting. Press {refresh} to reload it.")
+            "The thread's status is unknown, so it may not be waiting.".into()
         }
         ThreadStatus::Unknown { why } => {
             format!("The thread's status is unknown ({why}), so it may not be waiting. Press {refresh} to reload it.")

@@ -50,7 +50,12 @@ pub(super) fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'stati
     let runs = if active == 1 { "run" } else { "runs" };
     let is_unknown = known.missing().iter().any(|(part, _)| *part == SnapshotPart::Runs)
         || view.is_recording && matches!(status, ThreadStatus::Unknown { .. });
-    let active = if is_unknown && active == 0 { "unknown".into() } else { format!("{active} {runs}{checked}") };
+    let active = match (is_unknown, active) {
+        (true, 0) => "unknown".to_string(),
+        // Without the records, only the stream knows of the run.
+        (true, _) => format!("{active} {runs}, by the stream"),
+        (false, _) => format!("{active} {runs}{checked}"),
+    };
     evidence.push(("active", active));
     if let Some(at) = view.last_event_at {
         evidence.push(("events", format!("last event {} ago", since(now, at))));
