@@ -271,8 +271,14 @@ fn answer_card_names_the_questions_that_stay_open() {
     tasks[first]["result"] = json!({});
     snapshot(&mut dash, &both);
     let screen = dash.screen();
-    assert!(screen.contains("1 of the 3 questions is no longer open. You can answer the rest."), "{screen}");
+    assert!(screen.contains("1 of the 3 questions is no longer open. The answer leaves out"), "{screen}");
     assert!(screen.contains("· 1 of 3 no longer open"), "{screen}");
+    // The draft of the closed question is not sent.
+    assert!(started(&dash.keys("<ctrl-s>")).is_none() && last_notice(&dash).contains("Nothing is answered yet"));
+    dash.keys("<Down><Down>yes");
+    let (_, body) = started(&dash.keys("<ctrl-s>")).expect("a run");
+    let resume = body["command"]["resume"].as_object().unwrap();
+    assert_eq!((resume.len(), resume.values().next()), (1, Some(&json!("yes"))), "{body}");
 }
 
 #[test]

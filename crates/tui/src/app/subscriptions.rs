@@ -21,7 +21,8 @@ pub fn subscriptions(app: &App) -> Vec<Subscription> {
     app.stream.fill(&stream, &mut out[from..]);
     let (from, cx) = (out.len(), app.overlay_cx(false));
     app.inbox.subscriptions(&cx, out);
-    let is_page_open = matches!(app.overlays.last(), Some(super::Overlay::Inbox(_)));
+    // An open card should soon say if someone else answers.
+    let is_page_open = matches!(app.overlays.last(), Some(super::Overlay::Inbox(_) | super::Overlay::Answer(_)));
     app.inbox.fill(&cx, is_page_open, &mut out[from..]);
     subscriptions
 }

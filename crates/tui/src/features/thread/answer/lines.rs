@@ -132,6 +132,7 @@ impl AnswerCard {
             }
             (_, node) => node.map(|node| format!("asked by {node}")),
         };
+        let right = if self.is_left_out(at) { Some("no longer open".into()) } else { right };
         let mut lines = Vec::new();
         if let Draft::Actions(actions) = &draft.draft {
             let text = match actions.len() {

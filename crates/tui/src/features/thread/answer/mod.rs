@@ -21,7 +21,9 @@ use crate::widgets::canvas::Canvas;
 use crate::widgets::form_lines::FormLines;
 use jiff::Timestamp;
 use runtail_api::{ApiError, LoadedThread, RunStart, ServerKind, StartError, StartFailure, StartGuard};
-use runtail_core::model::{DecisionKind, Problem, Question, Reply, Rerun, Resume, RunCreate, ThreadStatus, resume};
+use runtail_core::model::{
+    DecisionKind, Problem, Question, Reply, Rerun, Resume, RunCreate, ThreadStatus, resume, shell_word,
+};
 use runtail_core::text;
 
 /// Maximum number of drafts kept in a session.
@@ -193,6 +195,10 @@ impl AnswerCard {
         let mut problems = Vec::new();
         let mut replies: Vec<Option<Reply>> = Vec::new();
         for (at, (question, draft)) in self.questions.iter().zip(&self.drafts).enumerate() {
+            if self.is_left_out(at) {
+                replies.push(None);
+                continue;
+            }
             // An untouched form may be a valid answer to a single question; among several it leaves the question open.
             let is_meant = draft.is_touched() || (self.was_tried && self.questions.len() == 1);
             match draft.reply(question, is_meant) {
@@ -231,6 +237,11 @@ impl AnswerCard {
                 && decided.iter().any(|kind| matches!(kind, DecisionKind::Reject | DecisionKind::Respond))
         };
         self.is_javascript && self.drafts.iter().any(mixes)
+    }
+
+    /// Returns whether a question was closed while others are still open.
+    fn is_left_out(&self, question: usize) -> bool {
+        self.watch.left_out.get(question).copied().unwrap_or_default()
     }
 
     pub fn is_editable(&self) -> bool {
@@ -311,9 +322,11 @@ impl AnswerCard {
             }
         };
         let Some(run) = self.run.clone() else {
-            let text = "Nothing was sent: the thread's assistant is unknown, and a run of another assistant would hide the \
-                        thread's state.";
-            return Requests::error(text);
+            let thread = shell_word(&self.thread.id);
+            return Requests::error(format!(
+                "Nothing was sent: the thread's assistant is unknown, and a run of another assistant would hide the thread's \
+                 state. If you know it, `runtail run ASSISTANT --thread {thread} --resume JSON` sends an answer."
+            ));
         };
         // The profile can become read-only while the card is open.
         if cx.session.is_read_only(&self.thread.server.profile) {

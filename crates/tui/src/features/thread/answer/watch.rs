@@ -12,6 +12,8 @@ pub(super) struct Watch {
     /// Whether the inbox has listed the thread.
     was_listed: bool,
     pub closed: Option<Closed>,
+    /// Which questions are no longer open, if others still are. The answer leaves them out.
+    pub left_out: Vec<bool>,
 }
 
 /// Questions of the card are no longer open.
@@ -55,12 +57,14 @@ impl AnswerCard {
             _ => &[],
         };
         let is_open = |asked: &Question| open.iter().any(|now| now.id == asked.id && now.value == asked.value);
-        let mut closed = 0;
+        let mut left_out = Vec::new();
         for (asked, seen) in self.questions.iter().zip(&mut self.watch.seen) {
             let is_open = is_open(asked);
-            closed += usize::from(*seen && !is_open);
+            left_out.push(*seen && !is_open);
             *seen |= is_open;
         }
+        let closed = left_out.iter().filter(|is_closed| **is_closed).count();
+        self.watch.left_out = if closed < self.questions.len() { left_out } else { Vec::new() };
         let now = match status {
             ThreadStatus::Running { .. } | ThreadStatus::Queued { .. } => "a run is active on the thread".to_string(),
             ThreadStatus::Waiting { .. } => "the thread asks another question now".into(),
@@ -77,8 +81,9 @@ impl AnswerCard {
             _ => {
                 let label = format!("{closed} of {all} no longer open");
                 let are = if closed == 1 { "is" } else { "are" };
-                let sentence =
-                    format!("{closed} of the {all} questions {are} no longer open. You can answer the rest.");
+                let sentence = format!(
+                    "{closed} of the {all} questions {are} no longer open. The answer leaves out what was closed."
+                );
                 Closed { label, sentence }
             }
         })
