@@ -226,7 +226,12 @@ fn path_and_value(at: usize, text: &str, prefix: &str) -> Result<(Vec<String>, V
             }
         } else {
             let length = rest.find(['.', '=']).unwrap_or(rest.len());
-            (rest[..length].to_string(), length)
+            let key = &rest[..length];
+            if key.ends_with(['!', '<', '>', '~']) && rest[length..].starts_with('=') {
+                let why = format!("servers find only equal values: {form}; a key that ends like this is quoted");
+                return Err((here + length - 1, why));
+            }
+            (key.to_string(), length)
         };
         if key.is_empty() {
             return Err((here, form));

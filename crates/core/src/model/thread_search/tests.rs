@@ -116,6 +116,8 @@ fn errors_have_a_position_and_what_is_allowed() {
         ("meta.user", 10, "meta.KEY=VALUE"),
         ("meta.=1", 6, "meta.KEY=VALUE"),
         ("meta.a..b=1", 8, "meta.KEY=VALUE"),
+        ("meta.user!=42", 10, "servers find only equal values: use meta.KEY=VALUE"),
+        ("values.n>=3", 9, "servers find only equal values"),
         ("meta.a=", 8, "meta.KEY=VALUE"),
         (r#"meta.a={"x":}"#, 8, "not valid JSON"),
         ("values.x={\"a\": 1", 10, "not valid JSON"),

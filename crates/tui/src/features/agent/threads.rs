@@ -240,11 +240,12 @@ impl ThreadList {
         self.search.fits(&SearchRow { thread, values_fit, texts: &texts }, now)
     }
 
-    /// Requests more rows if the selected one is near the end of the loaded rows.
+    /// Requests more rows if the selected one is near the end of the loaded rows, or if a part of the search is checked here.
     pub fn want(&mut self, at: usize, top: usize, height: usize) {
         self.top = top;
-        let is_near_end = at + 2 * height >= self.shown.len();
-        if is_near_end && !self.is_ended() && self.is_answered && self.read >= self.wanted {
+        // What is checked here may match on any page, and an action on all that is found must not miss the rest.
+        let is_needed = at + 2 * height >= self.shown.len() || !self.sides().1.is_empty();
+        if is_needed && !self.is_ended() && self.is_answered && self.read >= self.wanted {
             self.wanted = self.read + NEXT_ROWS;
         }
     }

@@ -288,7 +288,13 @@ impl Component for Agent {
                 let height = height(server, cx.area);
                 server.pick(|picker, ids| picker.step(ids, height, 1));
             }
-            (MarkAll, Tab::Threads) => server.toggle_all_marks(),
+            (MarkAll, Tab::Threads) => {
+                server.toggle_all_marks();
+                if !server.marked.is_empty() && !server.threads.is_ended() {
+                    let count = server.marked.len();
+                    return Requests::info(format!("{count} marked: those that are loaded so far. There may be more."));
+                }
+            }
             (Star, Tab::Threads) => return star(server),
             (Sort, Tab::Threads) => {
                 if server.threads.search().sort.is_some() {
