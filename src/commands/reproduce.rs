@@ -27,7 +27,7 @@ pub struct Options {
     /// The graph on that server (default: the thread's own)
     #[arg(long, value_name = "G", value_parser = filled)]
     graph: Option<String>,
-    /// Copy only the newest state, in two requests; works on servers without supersteps
+    /// Copy only the newest state, in two or three requests; works on servers without supersteps
     #[arg(long)]
     state: bool,
     #[command(flatten)]
@@ -47,7 +47,7 @@ The thread is read again right before sending, and the request is sent once. The
 opens it.
 
 Servers that create threads without supersteps, such as Aegra, are refused; --state copies the newest state there, with POST \
-/threads and POST /state.
+/threads, PATCH /threads/T on Aegra, and POST /state.
 
 Exit codes: 0 copied, also if something differs · 1 the history can't be copied, the target has no such graph or no supersteps, a \
 run is active, the thread changed, or the target refused · 2 usage · 3 not allowed, or the target is read-only · 5 the reply was \

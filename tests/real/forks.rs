@@ -206,7 +206,7 @@ async fn a_thread_whose_running_run_was_deleted_is_released() {
                 assert_ne!(real.agent.thread(&thread).await.unwrap().status, "busy", "{kind:?}");
             }
             Err(why) => {
-                assert!(kind == ServerKind::JavaScript && why.to_string().contains("A new run releases it."), "{why}");
+                assert!(kind == ServerKind::JavaScript && why.to_string().contains("A new run does."), "{why}");
                 assert_eq!(real.agent.thread(&thread).await.unwrap().status, "busy");
             }
         }

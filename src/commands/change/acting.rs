@@ -131,7 +131,7 @@ async fn send(
             complain(&format!("{}: {}", if is_started { "started" } else { "done" }, plan.preview.title));
             Ok(ActionResult { plan, acted })
         }
-        Err(failed) => Err(not_done(failed, context, thread)),
+        Err(failed) => Err(not_done(failed, context, (thread, plan.is_label()))),
     }
 }
 
@@ -166,7 +166,7 @@ fn row(intent: &ThreadIntent, plan: &ThreadPlan, acted: &Acted) -> Value {
 }
 
 /// Returns the message for an action that was not done, or is not known to be.
-fn not_done(failed: StartError, context: &Context, thread: &str) -> Failure {
+fn not_done(failed: StartError, context: &Context, (thread, is_label): (&str, bool)) -> Failure {
     let StartError { failure, error } = failed;
     let (exit, what) = match failure {
         StartFailure::NotOpen | StartFailure::Changed => {
@@ -184,9 +184,14 @@ fn not_done(failed: StartError, context: &Context, thread: &str) -> Failure {
         StartFailure::NotOffered => (Exit::Failed, "This server can't start runs in the background.".into()),
         StartFailure::Unknown => {
             let (options, thread) = (context.globals.where_to(), text::clean(thread));
-            let check = format!(
-                "`runtail{options} runs list {thread}` and `runtail{options} threads history {thread}` show it"
-            );
+            let check = match is_label {
+                true => format!("`runtail{options} threads get {thread}` shows it"),
+                false => {
+                    format!(
+                        "`runtail{options} runs list {thread}` and `runtail{options} threads history {thread}` show it"
+                    )
+                }
+            };
             let why = match error.status() {
                 Some(status) => format!("The server failed ({status})."),
                 None => "The server's reply was lost.".into(),

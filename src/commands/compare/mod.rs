@@ -146,9 +146,7 @@ async fn side(context: &Lazy<'_>, given: &str) -> Result<Side, Failure> {
 /// Returns an agent server: the given one, else the chosen one.
 async fn server(context: &Context, deployment: Option<&str>) -> Result<(Site, AgentServer), Failure> {
     let Some(deployment) = deployment else { return resolve::agent_server(context).await };
-    let mut context = context.clone();
-    context.globals.deployment = Some(deployment.to_string());
-    resolve::agent_server(&context).await
+    resolve::agent_server(&naming(context, deployment)).await
 }
 
 async fn load(
@@ -249,7 +247,8 @@ async fn both_regions(
         preview::tell(&one.plan.preview);
     }
     // Neither run is started a second time if the other one fails.
-    let (x, y) = tokio::join!(started(&context, &signals, &first), started(&context, &signals, &second));
+    let (of_first, of_second) = (naming(&context, &options.a), naming(&context, b));
+    let (x, y) = tokio::join!(started(&of_first, &signals, &first), started(&of_second, &signals, &second));
     let (x, y) = match (x, y) {
         (Ok(x), Ok(y)) => (x, y),
         (Err(failure), Err(_)) => return Err(failure),
@@ -261,6 +260,13 @@ async fn both_regions(
         load(&context, &second.site, &second.server, Some(b), &second.thread, Some(&y))
     )?;
     Ok(Some((a, b)))
+}
+
+/// Returns a context whose suggested commands name this agent server.
+fn naming(context: &Context, deployment: &str) -> Context {
+    let mut context = context.clone();
+    context.globals.deployment = Some(deployment.to_string());
+    context
 }
 
 fn only_one(failure: Failure, other: &Planned, run: &str) -> Failure {

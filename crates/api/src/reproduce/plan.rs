@@ -33,6 +33,13 @@ impl AgentServer {
         target: &AgentServer,
         intent: &ReproduceIntent,
     ) -> Result<ReproducePlan, PlanError> {
+        match self.planned_copy(target, intent).await {
+            Err(PlanError::Asked(error)) => Err(PlanError::Asked(self.or_not_offered(error).await)),
+            planned => planned,
+        }
+    }
+
+    async fn planned_copy(&self, target: &AgentServer, intent: &ReproduceIntent) -> Result<ReproducePlan, PlanError> {
         let loaded = self.load_thread(&intent.thread).await?;
         if loaded.runs.iter().flatten().any(runtail_core::model::RunFacts::is_active) {
             return Err(unfit("A run is active on this thread. Cancel it, or wait until it finishes."));
@@ -49,7 +56,7 @@ impl AgentServer {
         };
         let Some(graph) = intent.graph.clone().or(own) else {
             return Err(unfit(
-                "The thread doesn't say which graph it belongs to. --graph names the one on the target.",
+                "The server's records don't say which graph the thread belongs to. --graph names the one on the target.",
             ));
         };
         if !intent.state_only && !target.takes_supersteps().await? {
@@ -66,13 +73,15 @@ impl AgentServer {
             metadata["assistant_id"] = assistant.as_str().into();
         }
         let create = json!({"thread_id": new_thread, "if_exists": "raise", "metadata": metadata});
-        let prepares = target.info().await?.kind != ServerKind::JavaScript;
+        let kind = target.info().await?.kind;
+        let prepares = kind != ServerKind::JavaScript;
         let copy = match intent.state_only {
             true => self.copy_state(&intent.thread, create, &found, prepares).await?,
             false => self.copy_history(&intent.thread, create, &found, prepares).await?,
         };
         let head = copy.expected.last().map(|state| state.id.clone()).unwrap_or_default();
-        let preview = target.reproduction_preview(self, intent, &new_thread, &graph, &copy)?;
+        let preview =
+            target.reproduction_preview(self, intent, &new_thread, &graph, &copy, kind == ServerKind::Aegra)?;
         Ok(ReproducePlan {
             preview,
             thread: intent.thread.clone(),
@@ -160,7 +169,7 @@ impl AgentServer {
             )),
         }
         notes.push(Note::warning(
-            "Two requests: the thread, then its state. If the second fails, the thread stays empty.",
+            "The thread is created first, then its state is written. If that fails, the thread stays empty.",
         ));
         notes.extend(self.not_copied(Some(&state), lost));
         Ok(Copy { create, state: Some(body), expected: vec![state], notes })
@@ -208,7 +217,8 @@ impl AgentServer {
         if questions > 0 {
             let count = counted(questions, "open question", "open questions");
             notes.push(Note::warning(format!(
-                "Not copied: {count}. Continue the new thread with an empty input to be asked again, with new ids."
+                "Not copied: {count}. Where the target starts runs without an input, continuing the new thread asks again, with \
+                 new ids."
             )));
         }
         if tasks.iter().any(|task| task.has_error && task.result.is_none()) {
@@ -233,6 +243,7 @@ impl AgentServer {
         new_thread: &str,
         graph: &str,
         copy: &Copy,
+        is_aegra: bool,
     ) -> Result<Preview, ApiError> {
         let mut notes = copy.notes.clone();
         notes.insert(
@@ -244,6 +255,16 @@ impl AgentServer {
                 text::clean(graph)
             )),
         );
+        let mut then = Vec::new();
+        if let Some(body) = &copy.state {
+            // Aegra creates threads without their metadata (acting reference §4).
+            if is_aegra {
+                let url = self.url(&Method::PATCH, &["threads", new_thread])?;
+                let metadata = json!({"metadata": copy.create["metadata"]});
+                then.push(self.http.shown(Service::Agent, Method::PATCH.to_string(), &url, Some(&metadata)));
+            }
+            then.push(self.post_request(&["threads", new_thread, "state"], body)?);
+        }
         let what = if copy.state.is_some() { "the state of thread" } else { "thread" };
         let id = new_thread.to_string();
         Ok(Preview {
@@ -251,13 +272,7 @@ impl AgentServer {
             profile: self.http.profile().to_string(),
             target: Some(Target { kind: "thread", name: format!("thread {}", short_id(&id)), id }),
             request: self.post_request(&["threads"], &copy.create)?,
-            then: copy
-                .state
-                .as_ref()
-                .map(|body| self.post_request(&["threads", new_thread, "state"], body))
-                .transpose()?
-                .into_iter()
-                .collect(),
+            then,
             changes: Vec::new(),
             revision: NewRevision::NotAsked,
             notes,

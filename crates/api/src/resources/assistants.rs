@@ -54,10 +54,17 @@ impl AgentServer {
             Ok(answer) => answer.json(),
             Err(error) => {
                 let fails = |info: &crate::ServerInfo| matches!(info.kind, ServerKind::JavaScript | ServerKind::Other);
+                let status = error.status();
                 // A deleted assistant is 404 on JavaScript too.
                 let error =
                     if error.kind == Kind::NotFound { error } else { self.offered(error, "schemas", fails).await };
-                Err(error)
+                Err(match (&error.kind, status) {
+                    (Kind::NotOffered, Some(500)) => {
+                        let detail = "this server can't read the schemas of this graph (500)".to_string();
+                        ApiError { detail, ..error }
+                    }
+                    _ => error,
+                })
             }
         }
     }

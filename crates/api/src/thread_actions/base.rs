@@ -229,10 +229,16 @@ fn followed_in(states: &[StateFacts], base: &str) -> Followed {
     let mut at = Some(first);
     for _ in 0..MAX_STEPS {
         let Some(state) = at else { break };
-        if !state.next.is_empty() {
-            nodes.push(named(&state.next));
+        let then = state.checkpoint_id.as_deref().and_then(child_of);
+        match (state.next.is_empty(), then) {
+            (false, _) => nodes.push(named(&state.next)),
+            // The server doesn't list the tasks of some steps, such as that of a node that waited for parallel branches.
+            (true, Some(then)) if then.source == "loop" => {
+                nodes.push("a step whose nodes the server doesn't list".into())
+            }
+            (true, _) => {}
         }
-        at = state.checkpoint_id.as_deref().and_then(child_of);
+        at = then;
     }
     nodes.dedup();
     match nodes.is_empty() {

@@ -300,12 +300,12 @@ fn unchecked_keys(keys: &Keys, values: &Map<String, Value>) -> Result<Vec<Note>,
     let (known, why) = match keys {
         Keys::Declared(known) => (known, String::new()),
         Keys::Seen(known) => {
-            let why = "; this server offers no schemas, so a key that was never written can't be told from a wrong one";
+            let why = "; this server shows no schemas of the graph, so a key that was never written can't be told from a wrong one";
             (known, why.to_string())
         }
         Keys::Unknown => {
             return Ok(vec![Note::warning(
-                "The keys could not be checked: the state is empty, and the server offers no schemas. Servers ignore unknown \
+                "The keys could not be checked: the state is empty, and the server shows no schemas. Servers ignore unknown \
                  keys.",
             )]);
         }

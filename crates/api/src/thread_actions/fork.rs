@@ -181,12 +181,23 @@ impl AgentServer {
 
     /// Explains that no node is next at a checkpoint.
     async fn finished(&self, thread: &str, loaded: &LoadedThread, base: &Base) -> PlanError {
-        let ends = format!("Nothing would run: no node is next at {}, the end of its run.", base.name());
         let run = base.facts.run_id.as_deref();
         let options = run.and_then(|run| loaded.runs.as_ref()?.iter().find(|known| known.run_id == run));
         let saves_last_only = options.and_then(|run| run.kwargs.as_deref()).is_some_and(saves_last_only);
         let states = self.recent_history(thread, |_| false).await.unwrap_or_default();
         let is_alone = states.len() == 1 && base.is_newest;
+        let goes_on = |state: &runtail_core::model::StateFacts| {
+            state.parent_id.as_ref() == Some(&base.id) && state.source == "loop"
+        };
+        if states.iter().any(goes_on) {
+            // Seen on Python with a node that waits for parallel branches.
+            return unfit(format!(
+                "The server lists no node as next at {}, although its run went on, so nothing may run from here. Choose the \
+                 checkpoint before it.",
+                base.name()
+            ));
+        }
+        let ends = format!("Nothing would run: no node is next at {}, the end of its run.", base.name());
         unfit(match saves_last_only || is_alone {
             true => format!("{ends} Only the last checkpoint was saved, so there's nothing to run again from."),
             false => format!("{ends} Choose an earlier checkpoint, or give a new input."),

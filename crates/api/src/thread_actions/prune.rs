@@ -1,4 +1,5 @@
-//! Prunes a thread: deletes it only if none of its runs is active. Servers without `POST /threads/prune` get a `DELETE`.
+//! Prunes a thread: deletes it only if none of its runs is active. Servers without `POST /threads/prune` get a `DELETE`: the
+//! preview shows it for those that are known to lack the call.
 
 use super::{StartError, StartFailure, Step, ThreadPlan, unfit};
 use crate::{AgentServer, ApiError, Kind, PlanError, ServerKind};
@@ -19,18 +20,28 @@ impl AgentServer {
         if loaded.status().is_active() {
             return Err(unfit("A run is active on this thread, and pruning cancels no run. Delete it instead."));
         }
-        let url = self.url(&Method::POST, &["threads", "prune"])?;
-        let body = json!({"thread_ids": [thread], "strategy": "delete"});
-        let notes = vec![
-            Note::warning("Deletes the thread with its runs, its state and all its checkpoints. This can't be undone."),
-            Note::fact("A server without this call gets DELETE instead."),
-        ];
+        let mut notes = vec![Note::warning(
+            "Deletes the thread with its runs, its state and all its checkpoints. This can't be undone.",
+        )];
+        let preview = if self.lacks_prune().await {
+            notes.push(Note::fact("This server has no prune call, so the thread is checked and then deleted."));
+            self.preview(thread, Method::DELETE, &self.url(&Method::DELETE, &["threads", thread])?, None, notes)
+        } else {
+            notes.push(Note::fact("If the server answers that it has no such call, it gets DELETE instead."));
+            let body = json!({"thread_ids": [thread], "strategy": "delete"});
+            self.preview(thread, Method::POST, &self.url(&Method::POST, &["threads", "prune"])?, Some(&body), notes)
+        };
         let preview = Preview {
             title: format!("Prune thread {}", short_id(thread)),
             consent: Consent::Id(thread.into()),
-            ..self.preview(thread, Method::POST, &url, Some(&body), notes)
+            ..preview
         };
         Ok(ThreadPlan { preview, choice: None, step: Step::Prune { thread: thread.into() } })
+    }
+
+    /// Whether the server is known to have no `POST /threads/prune`: JavaScript answers 404, Aegra 405.
+    async fn lacks_prune(&self) -> bool {
+        self.info().await.is_ok_and(|info| matches!(info.kind, ServerKind::JavaScript | ServerKind::Aegra))
     }
 
     /// Checks the thread again and prunes it.
@@ -45,6 +56,9 @@ impl AgentServer {
             let detail = "a run was started on the thread since the preview; nothing was sent".to_string();
             let error = ApiError { kind: Kind::Stale, ..self.refused_here(thread, detail) };
             return Err(StartError { failure: StartFailure::Changed, error });
+        }
+        if self.lacks_prune().await {
+            return self.delete_once(thread).await;
         }
         match self.prune_threads(&[thread]).await {
             Ok(0) => match self.thread(thread).await {

@@ -202,7 +202,9 @@ fn steps(entry: &Entry, next: Option<&Entry>, began: Option<Timestamp>, at_end: 
             None => record.filter(|record| !record.is_active()).and_then(|record| record.updated_at),
         };
         let took = began.zip(ended).map(|(began, ended)| ended.duration_since(began).as_millis());
-        step.took_ms = took.and_then(|took| u64::try_from(took).ok()).filter(|_| step.state != StepState::Stopped);
+        // How long an unanswered question waits isn't a property of the step.
+        let has_ended = !matches!(step.state, StepState::Stopped | StepState::Waiting);
+        step.took_ms = took.and_then(|took| u64::try_from(took).ok()).filter(|_| has_ended);
         if let Some(error) = task.error.as_deref().filter(|_| step.state == StepState::Failed) {
             step = step.with_error(error);
         }

@@ -1,7 +1,7 @@
 //! Loads a thread or a run from its server. Only reads.
 
 use super::history::History;
-use super::steps::{Side, SideSource};
+use super::steps::{Side, SideSource, StepState};
 use crate::is_endpoint_missing;
 use runtail_api::{AgentServer, ApiError, Kind, ServerKind};
 use runtail_core::model::RunFacts;
@@ -78,6 +78,10 @@ pub async fn load_side(server: &AgentServer, request: &SideRequest) -> Result<Si
     let of = if run.is_some() { record } else { runs.first() };
     if let Some(of) = of {
         side.status.clone_from(&of.status);
+        // Python and JavaScript call a run that asked a question a success.
+        if of.status == "success" && side.steps.iter().any(|step| step.state == StepState::Waiting) {
+            side.status = "interrupted".into();
+        }
         side.is_running = of.is_active();
         side.retries = of.attempt.unwrap_or(1).saturating_sub(1);
         side.assistant_id = side.assistant_id.take().or(Some(of.assistant_id.clone()).filter(|id| !id.is_empty()));

@@ -82,7 +82,10 @@ impl AssistantPick {
         let typed = self.typed.text().trim().to_string();
         match (self.listed(), typed.is_empty()) {
             (Some(one), true) => Ok(one.id.clone()),
-            (Some(_), false) => Err(format!("No assistant matches {}.", text::seen(&typed, 60))),
+            (Some(_), false) if self.matches().is_empty() => {
+                Err(format!("No assistant matches {}.", text::seen(&typed, 60)))
+            }
+            (Some(_), false) => Err("Choose an assistant of the list with ⏎.".into()),
             (None, false) => Ok(typed),
             (None, true) => {
                 Err("Which assistant? This server lists none; type an assistant or graph name.".to_string())

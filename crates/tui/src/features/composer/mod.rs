@@ -263,12 +263,15 @@ impl Composer {
     /// Replaces the input by an earlier one of the assistant: each time an older one, and at the end what was there before.
     fn recall(&mut self) -> Requests {
         let inputs = self.inputs().to_vec();
-        let name = self.assistant.listed().map(|one| one.graph.clone()).unwrap_or_default();
+        let name = self.assistant.listed().map(|one| one.label.clone()).unwrap_or_default();
         if inputs.is_empty() {
             let is_loading = self.known().is_some_and(|known| known.inputs.is_none());
             return Requests::info(match is_loading {
                 true => "The earlier inputs are being loaded.".to_string(),
-                false => format!("The server's records have no earlier input of {}.", runtail_core::text::clean(&name)),
+                false => format!(
+                    "The server's records have no earlier input of the assistant {}.",
+                    runtail_core::text::clean(&name)
+                ),
             });
         }
         let at = self.past.as_ref().map_or(0, |(at, _)| at + 1);
