@@ -71,9 +71,7 @@ impl Signals {
             () = self.stop.cancelled() => {}
         }
         if !self.has_said_waiting.swap(true, Ordering::SeqCst) {
-            complain(
-                "runtail: nothing more is sent; waiting for the requests that were sent (Ctrl-C again stops waiting)",
-            );
+            complain("runtail: no further thread is begun; waiting for those that were (Ctrl-C again stops waiting)");
         }
         tokio::select! {
             done = request => Some(done),

@@ -83,7 +83,8 @@ async fn searches_find_the_same_threads_on_every_server() {
         assert_eq!(real.found("age<1h"), sorted(&[&plain, &other, &ran]), "{what}");
         assert_eq!(real.found("age>1h"), Vec::<String>::new(), "{what}");
         assert_eq!(real.found(&format!("id:{plain}")), sorted(&[&plain]), "{what}");
-        assert_eq!(real.found(&format!("id:{}", &plain[..13])), sorted(&[&plain]), "{what}");
+        // Ids that are made in the same millisecond begin with the same characters.
+        assert_eq!(real.found(&format!("id:{}", &plain[..32])), sorted(&[&plain]), "{what}");
         assert_eq!(real.found("sort:created"), sorted(&[&plain, &other, &ran]), "{what}");
         if real.kind == ServerKind::Python {
             assert_eq!(real.found("\"Where is\""), sorted(&[&ran]), "the first message is found");

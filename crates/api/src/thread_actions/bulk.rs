@@ -181,6 +181,9 @@ impl AgentServer {
                 plan.preview.title = format!("Edit and retry thread {}", short_id(thread));
                 Ok(plan)
             }
+            (ThreadStatus::Unknown { .. }, _) => {
+                Err(unfit("The thread's status is unknown, and only failed threads are retried."))
+            }
             _ => Err(unfit(format!("{}, so there is nothing to retry.", super::sentence_of(&status)))),
         }
     }
