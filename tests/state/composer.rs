@@ -199,6 +199,18 @@ fn a_refused_run_keeps_the_draft() {
 }
 
 #[test]
+fn the_draft_of_a_thread_is_not_offered_on_another_one() {
+    let mut dash = composer((140, 40), Some(schema()));
+    dash.keys("Hello<Esc>n");
+    assert!(dash.screen().contains("│ Hello "), "{}", dash.screen());
+    // Back to the list, and the next thread.
+    dash.keys("<Esc><Esc><Esc>");
+    dash.keys("<Down><Enter>n");
+    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Compose(_))), "{}", dash.screen());
+    assert!(!dash.screen().contains("Hello"), "{}", dash.screen());
+}
+
+#[test]
 fn a_refused_option_is_marked() {
     let mut dash = composer((140, 40), Some(schema()));
     let invalid =

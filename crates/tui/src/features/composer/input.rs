@@ -3,7 +3,7 @@
 use crate::widgets::form::{FieldProblems, FormDraft};
 use crate::widgets::text_input::{Problem, TextInput};
 use runtail_core::exact_json::{self, Unreadable};
-use runtail_core::model::{Form, violations};
+use runtail_core::model::{Form, FormField, violations};
 use serde_json::Value;
 
 /// The first JSON text: a message of the user, with the cursor in its content.
@@ -29,6 +29,8 @@ pub struct InputDraft {
     parsed: Option<Value>,
     /// What of the input breaks the schema: the path and the rule.
     broken: FieldProblems,
+    /// Why the input can't be checked against the schema.
+    pub unchecked: Option<String>,
     is_touched: bool,
 }
 
@@ -44,6 +46,7 @@ impl Default for InputDraft {
             problem: None,
             parsed: None,
             broken: Vec::new(),
+            unchecked: None,
             is_touched: false,
         };
         input.check();
@@ -111,6 +114,8 @@ impl InputDraft {
     /// Notes that the user changed something.
     pub fn touch(&mut self) {
         self.is_touched = true;
+        // It was about the earlier text.
+        self.why_json = None;
         self.refresh();
     }
 
@@ -119,13 +124,25 @@ impl InputDraft {
         if self.as_json {
             self.check();
         }
+        self.unchecked = None;
         self.broken = match (&self.schema, self.value()) {
-            (Some(schema), Ok(value)) => {
-                let found = violations(schema, &value).unwrap_or_default();
-                found.into_iter().map(|violation| (violation.path.join("."), violation.rule)).collect()
-            }
+            (Some(schema), Ok(value)) => match violations(schema, &value) {
+                Ok(found) => found.into_iter().map(|one| (one.path.join("."), one.rule)).collect(),
+                Err(why) => {
+                    self.unchecked = Some(why);
+                    self.missing(&value)
+                }
+            },
             _ => Vec::new(),
         };
+    }
+
+    /// Returns the required fields that a value lacks, where the schema itself can't be used.
+    fn missing(&self, value: &Value) -> FieldProblems {
+        let fields = self.known_form().map(|form| form.fields.as_slice()).unwrap_or_default();
+        let is_missing =
+            |field: &&FormField| field.is_required && !field.is_nullable && value.get(&field.name).is_none();
+        fields.iter().filter(is_missing).map(|field| (field.name.clone(), "required".to_string())).collect()
     }
 
     /// Replaces the input: as a form if it fits one, else as JSON.

@@ -158,7 +158,10 @@ impl Composer {
         }
         lines.push(line);
         if let (0, Some(error)) = (pick.all.len(), error) {
-            let why = format!("couldn't list assistants: {}", error.detail);
+            let why = match error.names_no_object() {
+                true => "this server has no call that lists assistants".to_string(),
+                false => format!("couldn't list assistants: {}", error.detail),
+            };
             lines.extend(problem_lines(&" ".repeat(LABELS), &why, width));
         }
         if is_focused && pick.is_searching() {
@@ -172,7 +175,15 @@ impl Composer {
             }
             let margin = " ".repeat(LABELS + 2);
             match found.len() {
-                0 => lines.push(Line::of(Tone::Bad, &format!("{margin}No assistant matches."))),
+                0 => {
+                    lines.push(Line::of(Tone::Bad, &format!("{margin}No assistant matches.")));
+                    let hint = "Servers run the current version of an assistant; another one is restored first.";
+                    lines.extend(
+                        wrap(hint, width.saturating_sub(LABELS + 2))
+                            .iter()
+                            .map(|line| Line::of(Tone::Dim, &format!("{margin}{line}"))),
+                    );
+                }
                 n if n > SHOWN => lines.push(Line::of(Tone::Dim, &format!("{margin}… {} more", n - SHOWN))),
                 _ => {}
             }

@@ -77,13 +77,16 @@ pub struct Composer {
     pub is_sending: bool,
     /// Why the run was not started.
     refused: Option<StartError>,
+    /// Whether it was closed to start its run on a new thread.
+    is_used: bool,
     /// The first visible line, with the window and the focus at the last layout.
     top: usize,
     last_clamp: Option<(usize, Stop)>,
 }
 
 impl Composing {
-    /// Creates a composer, which continues the draft of the same server, and requests what it shows.
+    /// Creates a composer, which continues the draft of the same thread, or of a new one on the same server, and requests what it
+    /// shows.
     pub fn open(
         &mut self,
         session: &Session,
@@ -96,7 +99,8 @@ impl Composing {
         if let Some(modes) = &self.modes {
             composer.options.modes.clone_from(modes);
         }
-        let fits = |draft: &mut Composer| draft.server == composer.server;
+        // The input of another thread must not look like one that was typed for this thread.
+        let fits = |draft: &mut Composer| draft.server == composer.server && draft.thread == composer.thread;
         if let Some(draft) = self.draft.take_if(fits) {
             composer.restore(draft, is_chosen);
         }
@@ -132,6 +136,7 @@ impl Composer {
             past: None,
             was_tried: false,
             is_sending: false,
+            is_used: false,
             refused: None,
             top: 0,
             last_clamp: None,
@@ -147,6 +152,10 @@ impl Composer {
         self.known = draft.known;
         self.known.retain(|_, known| known.facts.is_some());
         (self.input, self.options, self.shows_options) = (draft.input, draft.options, draft.shows_options);
+        if draft.is_used {
+            self.options.keep_modes_only();
+            self.shows_options = false;
+        }
         self.use_facts();
         self.focus = self.first_input();
     }
@@ -278,8 +287,8 @@ impl Composer {
         let own = self.past.take().map_or_else(|| Box::new(self.input.clone()), |(_, own)| own);
         let said = match inputs.get(at) {
             Some(past) => {
-                self.input.set_value(&past.input);
                 self.input.touch();
+                self.input.set_value(&past.input);
                 self.past = Some((at, own));
                 let thread = runtail_core::text::short_id(&past.thread_id);
                 format!("Earlier input {} of {}, from thread {thread}.", at + 1, inputs.len())

@@ -152,6 +152,7 @@ impl Composer {
             let on = if self.place == Where::Stateless { Target::Stateless } else { Target::NewThread };
             let target = StreamTarget::Start { on, body: Arc::new(body) };
             let run = Route::Run(self.server.clone(), Box::new(target));
+            self.is_used = true;
             return Requests::from(Request::Close).and(run);
         };
         if self.options.conflict.cancels() {
@@ -199,7 +200,11 @@ impl Composer {
             (true, Where::ThisThread) => "Ready. Shows which runs end before it starts one run",
             _ => "Ready. Starts one run",
         };
-        (format!("{first} {place}{when}."), true)
+        let unchecked = match &self.input.unchecked {
+            Some(why) => format!(" The input isn't checked against the graph's schema ({}).", text::seen(why, 80)),
+            None => String::new(),
+        };
+        (format!("{first} {place}{when}.{unchecked}"), true)
     }
 
     /// Returns the name of the thread: its graph, and the end of its id.

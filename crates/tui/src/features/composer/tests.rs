@@ -84,6 +84,24 @@ fn the_form_replaces_an_untouched_input_only() {
 }
 
 #[test]
+fn required_fields_are_checked_whatever_their_schema() {
+    let alternatives = json!([{"type": "integer"}, {"type": "string"}, {"type": "object"}]);
+    let broken = json!({"type": "string", "pattern": "(unclosed"});
+    for (a, is_checked) in [(json!({"oneOf": alternatives}), true), (broken, false)] {
+        let schema = json!({"type": "object", "properties": {"t": {"type": "string"}, "a": a}, "required": ["a", "t"]});
+        let mut input = InputDraft::default();
+        input.set_schema(Some(&schema));
+        fill(&mut input, "t", "text");
+        assert_eq!(input.violations(), &[("a".to_string(), "required".to_string())]);
+        assert_eq!(input.unchecked.is_none(), is_checked, "{:?}", input.unchecked);
+        if is_checked {
+            fill(&mut input, "a", "1.5");
+            assert_eq!(input.violations().first().map(|(path, _)| path.as_str()), Some("a"));
+        }
+    }
+}
+
+#[test]
 fn a_message_is_one_text() {
     let mut input = input("hitl");
     assert_eq!(
