@@ -115,6 +115,11 @@ impl Comparison {
         let mut notes = Vec::new();
         for (name, side) in [("A", &a), ("B", &b)] {
             notes.extend(side.notes.iter().map(|note| format!("{name}: {note}")));
+            if side.steps.len() > 1 && side.steps.iter().all(|step| step.kind == StepKind::Edit) {
+                notes.push(format!(
+                    "{name} has only state edits, as a copy that `reproduce` made: its steps can't be aligned, compare the final states"
+                ));
+            }
         }
         let has_subgraphs = [a.has_subgraphs(), b.has_subgraphs()];
         match has_subgraphs {
@@ -162,7 +167,12 @@ impl Comparison {
     /// Returns whether both sides began with the same input, if known.
     pub fn is_same_input(&self) -> Option<bool> {
         let is_input = |row: &&Row| row.a.is_some_and(|at| self.a.steps[at].kind == StepKind::Input);
-        match self.rows.iter().find(is_input)?.verdict {
+        let row = self.rows.iter().find(is_input)?;
+        // A copy made of state edits has no input of its own.
+        if row.b.is_none() && !self.b.steps.iter().any(|step| step.kind == StepKind::Input) {
+            return None;
+        }
+        match row.verdict {
             Verdict::Same => Some(true),
             Verdict::Unknown | Verdict::Pending => None,
             _ => Some(false),
