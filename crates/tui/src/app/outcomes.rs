@@ -93,6 +93,12 @@ impl App {
                 }
                 if matches!(error.kind, Kind::NotFound | Kind::Stale) {
                     self.session.restart_polls();
+                    // The page behind the dialog shows what is gone, or changed.
+                    let page = self.overlays.iter_mut().find_map(|overlay| match overlay {
+                        Overlay::Records(page) => Some(page),
+                        _ => None,
+                    });
+                    return page.map(|page| page.reread(&self.session)).unwrap_or_default();
                 }
                 Vec::new()
             }

@@ -81,6 +81,12 @@ impl Server {
         }
     }
 
+    /// Returns how many marked threads the search doesn't show.
+    pub fn hidden_marks(&self) -> usize {
+        let shown = self.threads.shown().iter().filter(|id| self.marked.contains(*id)).count();
+        self.marked.len().saturating_sub(shown)
+    }
+
     /// Marks all shown threads, or removes all marks if they are marked.
     pub fn toggle_all_marks(&mut self) {
         let shown = self.threads.shown();

@@ -187,7 +187,15 @@ fn act_on_marked(server: &Server, action: Action) -> Requests {
         (id.clone(), title.unwrap_or_default().to_string())
     };
     let threads = listed.into_iter().chain(rest).map(titled).collect();
-    Route::Bulk(server.server.clone(), action, threads).into()
+    let mut out: Requests = Route::Bulk(server.server.clone(), action, threads).into();
+    match server.hidden_marks() {
+        0 => {}
+        1 => out.notify(false, "1 marked thread is not in the list, because the search doesn't find it."),
+        n => {
+            out.notify(false, format!("{n} marked threads are not in the list, because the search doesn't find them."))
+        }
+    }
+    out
 }
 
 /// Stars the selected thread, or removes its star.

@@ -111,7 +111,10 @@ fn tabs(server: &Server) -> Line {
     }
     if server.tab == Tab::Threads {
         if !server.marked.is_empty() {
-            line.push(Tone::Accent, &format!("{} marked   ", text::count(server.marked.len() as u64)));
+            let hidden = server.hidden_marks();
+            let hidden =
+                if hidden > 0 { format!(", {} not in this list", text::count(hidden as u64)) } else { String::new() };
+            line.push(Tone::Accent, &format!("{} marked{hidden}   ", text::count(server.marked.len() as u64)));
         }
         if server.threads.sort() != ThreadSort::Updated {
             line.push(Tone::Dim, "sort ");

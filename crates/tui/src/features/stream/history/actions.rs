@@ -1,6 +1,6 @@
 //! The actions of the History view, and what it does with arriving parts.
 
-use super::load::{Arrived, Known};
+use super::load::{Arrived, Known, failure_text};
 use super::{History, Purpose};
 use crate::features::stream::StreamState;
 use crate::features::stream::viewer::{OfHistory, View, Viewer};
@@ -175,6 +175,10 @@ impl StreamState {
 /// Runs again from a checkpoint, edits its state, or opens it.
 fn act_on_checkpoint(viewer: &mut Viewer, session: &Session, id: Option<String>, action: Action) -> Requests {
     let is_sealed = session.is_read_only(&viewer.server.profile) && !viewer.is_recording();
+    if id.is_none() && !viewer.is_recording() {
+        let why = viewer.history.failure().map(failure_text);
+        return Requests::info(why.unwrap_or_else(|| "No checkpoint is loaded.".into()));
+    }
     match action {
         Action::Again => run_again(viewer, id),
         Action::Update if is_sealed => Requests::error(session.read_only_text(&viewer.server.profile)),
@@ -285,9 +289,7 @@ fn compare_branches(history: &mut History, key: &str) -> Requests {
 
 /// Opens the preview of a run from a checkpoint.
 fn run_again(viewer: &Viewer, id: Option<String>) -> Requests {
-    let (Some(thread), Some(id)) = (viewer.thread_id.clone(), id) else {
-        return Requests::info("No checkpoint is loaded to run again from.");
-    };
+    let (Some(thread), Some(id)) = (viewer.thread_id.clone(), id) else { return Requests::none() };
     let intent = ThreadIntent::Fork { thread, checkpoint: Some(id), change: ForkChange::Nothing };
     Route::ThreadAction(viewer.server.clone(), Box::new(intent)).into()
 }
