@@ -2,8 +2,8 @@
 
 use super::plan::{assistant_of, omitted_note};
 use super::{RunStart, StartError, Started, unfit};
-use crate::{AgentServer, Kind, PlanError};
-use runtail_core::model::{Note, Preview, Rerun, RunCreate, RunFacts};
+use crate::{AgentServer, PlanError};
+use runtail_core::model::{Note, Preview, Rerun, RunCreate};
 use runtail_core::text::{self, short_id};
 
 /// A run on each of two servers.
@@ -29,20 +29,11 @@ impl AgentServer {
         run: Option<&str>,
     ) -> Result<BothPlan, PlanError> {
         let loaded = self.load_thread(thread).await?;
-        let known = loaded.runs.iter().flatten();
         let facts = match run {
-            Some(id) => match known.clone().find(|known| known.run_id == id) {
-                Some(facts) => facts.clone(),
-                None => match self.run_row(thread, id).await {
-                    Ok(row) => RunFacts::read(&row.to_string()).unwrap_or_default(),
-                    Err(error) if matches!(error.kind, Kind::NotFound | Kind::Invalid(_)) => {
-                        return Err(unfit(format!("Thread {} has no run {}.", short_id(thread), short_id(id))));
-                    }
-                    Err(error) => return Err(error.into()),
-                },
-            },
+            Some(run) => self.facts_of(thread, &loaded, run).await?,
             None => {
-                let newest = known.filter(|run| run.own_input().is_some()).max_by_key(|run| run.created_at).cloned();
+                let with_input = loaded.runs.iter().flatten().filter(|run| run.own_input().is_some());
+                let newest = with_input.max_by_key(|run| run.created_at).cloned();
                 newest
                     .ok_or_else(|| unfit("The server's records show no run of this thread with an input of its own."))?
             }
@@ -72,8 +63,7 @@ impl AgentServer {
             Note::warning("Models and tools are called on both servers, so their external effects happen twice."),
             Note::fact("The other server uses its own assistant of the graph, with the options of this run."),
         ];
-        let is_first = loaded.runs.iter().flatten().all(|run| run.run_id == facts.run_id);
-        if !is_first {
+        if loaded.runs.iter().flatten().any(|run| run.created_at < facts.created_at) {
             notes.push(Note::warning(format!(
                 "The new threads are empty: the state that thread {} had before this run is not copied.",
                 short_id(thread)

@@ -82,23 +82,8 @@ impl AgentServer {
     pub(super) async fn plan_rerun_of(&self, thread: &str, run: &str) -> Result<ThreadPlan, PlanError> {
         let loaded = self.load_thread(thread).await?;
         not_active(&loaded)?;
-        let listed = loaded.runs.as_ref().and_then(|runs| runs.iter().find(|known| known.run_id == run)).cloned();
         let name = short_id(run);
-        let facts = match listed {
-            Some(facts) => facts,
-            None => match self.run_row(thread, run).await {
-                Ok(row) => RunFacts::read(&row.to_string()).unwrap_or_default(),
-                Err(error) if matches!(error.kind, Kind::NotFound | Kind::Invalid(_)) => {
-                    if self.info().await.is_ok_and(|info| info.kind == ServerKind::Other) {
-                        return Err(unfit(
-                            "This server offers no records of runs, so their inputs can't be run again.",
-                        ));
-                    }
-                    return Err(unfit(format!("Thread {} has no run {name}.", short_id(thread))));
-                }
-                Err(error) => return Err(error.into()),
-            },
-        };
+        let facts = self.facts_of(thread, &loaded, run).await?;
         let own = assistant_of(&loaded)?;
         let graph = self.graph_of(own).await?;
         let mut notes = vec![Note::fact(format!("Runs the input of run {name} again, on the thread's current state."))];
@@ -118,6 +103,23 @@ impl AgentServer {
         notes.extend(omitted_note(&omitted));
         let title = format!("Run the input of run {name} again on thread {}", short_id(thread));
         self.plan_start(thread, title, body, &loaded, notes, None)
+    }
+
+    /// Returns the record of a run of a loaded thread, which may list only the newest ones.
+    pub(super) async fn facts_of(&self, thread: &str, loaded: &LoadedThread, run: &str) -> Result<RunFacts, PlanError> {
+        if let Some(facts) = loaded.runs.iter().flatten().find(|known| known.run_id == run) {
+            return Ok(facts.clone());
+        }
+        match self.run_row(thread, run).await {
+            Ok(row) => Ok(RunFacts::read(&row.to_string()).unwrap_or_default()),
+            Err(error) if matches!(error.kind, Kind::NotFound | Kind::Invalid(_)) => {
+                Err(unfit(match self.info().await.is_ok_and(|info| info.kind == ServerKind::Other) {
+                    true => "This server offers no records of runs, so their inputs can't be run again.".into(),
+                    false => format!("Thread {} has no run {}.", short_id(thread), short_id(run)),
+                }))
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     pub(super) async fn plan_restore(&self, thread: &str) -> Result<ThreadPlan, PlanError> {

@@ -533,7 +533,14 @@ pub const BINDINGS: &[Binding] = {
         ),
         bind("composer.back", Composer, &["Esc"], A::Back, "back", "Go back; input is kept"),
         write("editor.preview", Editor, &["ctrl-r", "F5"], A::Preview, "preview", "Preview the change; sends nothing"),
-        bind("editor.outside", Editor, &["ctrl-o", "F4"], A::EditOutside, "$EDITOR", "Edit with $VISUAL or $EDITOR"),
+        bind(
+            "editor.outside",
+            Editor,
+            &["ctrl-e", "ctrl-o", "F4"],
+            A::EditOutside,
+            "$EDITOR",
+            "Edit with $VISUAL or $EDITOR",
+        ),
         bind("editor.start_over", Editor, &["ctrl-n"], A::StartOver, "start over", "Discard the edits and start over"),
         bind("editor.back", Editor, &["Esc"], A::Back, "back", "Go back; input is kept"),
         // Not the key that opens the preview: a held key must not send.
