@@ -127,6 +127,16 @@ fn the_pages_match_the_snapshots() {
 }
 
 #[test]
+fn a_version_that_was_restored_in_part_says_so() {
+    let mut dash = dash((140, 40));
+    let effects = dash.keys("2<Down>v");
+    let version = json!({"version": 1, "name": "deep research", "context": {"tone": "neutral"}, "is_current": true,
+        "differs": ["context"]});
+    answer(&mut dash, asked(&effects)[0].clone(), json!([version]));
+    assert!(dash.screen().contains("current, but not its context"), "{}", dash.screen());
+}
+
+#[test]
 fn two_versions_are_compared() {
     let mut dash = dash((120, 30));
     versions(&mut dash);

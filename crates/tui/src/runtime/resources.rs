@@ -41,7 +41,7 @@ pub async fn list(services: &Services, server: &ServerRef, query: &RecordQuery) 
             let (versions, current) =
                 tokio::join!(client.assistant_versions(assistant), client.assistant_row(assistant));
             let (mut versions, current) = (versions?, current?);
-            versions.iter_mut().for_each(|row| row["is_current"] = json!(row["version"] == current["version"]));
+            versions.iter_mut().for_each(|row| mark_current(row, &current));
             Ok(versions)
         }
         RecordQuery::Crons => client.crons(MAX_ROWS, 0).await,
@@ -50,6 +50,19 @@ pub async fn list(services: &Services, server: &ServerRef, query: &RecordQuery) 
             Ok(all.into_iter().map(Value::from).collect())
         }
         RecordQuery::Items(namespace) => client.store_items(namespace, None, None, MAX_ITEMS, 0).await,
+    }
+}
+
+/// Marks the current version, and the fields that the assistant itself has differently: the development servers restore a
+/// version's number and name, but not its context (acting reference §8).
+fn mark_current(version: &mut Value, assistant: &Value) {
+    let is_current = version["version"] == assistant["version"];
+    version["is_current"] = is_current.into();
+    if is_current {
+        let changes = runtail_api::assistant_changes(version, assistant);
+        let mut fields: Vec<&str> = changes.iter().filter_map(|change| change.path.split('.').next()).collect();
+        fields.dedup();
+        version["differs"] = json!(fields);
     }
 }
 
@@ -108,4 +121,22 @@ pub async fn run(services: &Services, server: &ServerRef, thread: &str, run: &st
         fields.extend(own);
     }
     Ok(row.to_string().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_that_was_restored_in_part_names_the_fields() {
+        let row = |version: u64, tone: &str| json!({"version": version, "name": "a", "context": {"tone": tone}});
+        let marked = |mut version: Value, assistant: &Value| {
+            mark_current(&mut version, assistant);
+            (version["is_current"].clone(), version["differs"].clone())
+        };
+        let assistant = row(1, "formal");
+        assert_eq!(marked(row(1, "formal"), &assistant), (json!(true), json!([])));
+        assert_eq!(marked(row(1, "neutral"), &assistant), (json!(true), json!(["context"])));
+        assert_eq!(marked(row(2, "neutral"), &assistant), (json!(false), Value::Null));
+    }
 }

@@ -74,15 +74,22 @@ impl Records {
 
     fn version<'r>(&self, row: &'r Value, now: Timestamp) -> Row<'r> {
         let is_marked = self.marked.is_some() && row["version"].as_i64() == self.marked;
-        let status = match (row["is_current"] == true, is_marked) {
-            (true, true) => "current, marked",
-            (true, false) => "current",
-            (false, true) => "marked",
-            (false, false) => "",
+        // The assistant may have another context than its current version: the server restores less than it lists.
+        let differs = row["differs"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let differs: Vec<&str> = differs.collect();
+        let current = match (row["is_current"] == true, differs.is_empty()) {
+            (false, _) => String::new(),
+            (true, true) => "current".into(),
+            (true, false) => format!("current, but not its {}", clean(&differs.join(", "))),
+        };
+        let status = match (current.is_empty(), is_marked) {
+            (false, true) => format!("{current}, marked"),
+            (true, true) => "marked".into(),
+            (_, false) => current,
         };
         let cells = vec![
             text(&row["version"]),
-            status.into(),
+            status,
             text(&row["name"]),
             time(&row["created_at"], now),
             text(&row["context"]),
