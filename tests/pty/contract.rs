@@ -81,6 +81,7 @@ fn run_by_assistant_name_is_shown_completely() {
     term.keys("M");
     term.wait_for("The run was started with messages-tuple, updates, values, custom, tasks, with subgraphs");
     term.keys("\x1b");
+    term.wait_until("the dialog is closed", |term| !term.screen().contains("The run was started with"));
     term.wait_for("■ stream ended");
     // The server replays no events of a finished run, which is reported and not an error.
     term.keys(":reopen\r");

@@ -246,6 +246,7 @@ fn run_is_started_from_the_deployments_list() {
     term.keys("\r");
     term.wait_for("loaded from the server's records");
     term.keys("\x1b");
+    term.wait_until("the event is closed", |term| !term.screen().contains("loaded from the server's records"));
     term.wait_for("‖ paused");
     term.keys("\x1b[B\r");
     term.wait_for("event ");
