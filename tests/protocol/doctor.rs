@@ -263,8 +263,11 @@ async fn an_unresponsive_server_is_reported() {
     assert!(one(&checks, "TLS").found.ends_with("sends nothing for 0.2s"), "{checks:#?}");
     assert_eq!(one(&checks, "access").state, State::Skipped);
 
-    drop(listener);
-    let (checks, _) = look(&at(&silent), &ask).await;
+    // Bound, but not listening: no other test can listen on this port.
+    let bound = tokio::net::TcpSocket::new_v4().unwrap();
+    bound.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let closed = Url::parse(&format!("http://{}", bound.local_addr().unwrap())).unwrap();
+    let (checks, _) = look(&at(&closed), &ask).await;
     let check = one(&checks, "connection");
     assert_eq!(check.evidence, ["127.0.0.1: Connection refused"]);
     assert_eq!(check.cause.as_deref(), Some("nothing listens there"));
