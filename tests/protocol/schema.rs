@@ -318,6 +318,16 @@ fn only_listed_document_changes_are_made() {
     assert_eq!(kind["schema"]["anyOf"].as_array().map(Vec::len), Some(1), "without null");
 }
 
+/// Documents the answer to a method that a path doesn't have: see `negative_data_rejection` in the settings.
+fn document_other_methods(document: &mut Value) {
+    let paths = document["paths"].as_object_mut().expect("paths").values_mut();
+    for operation in paths.filter_map(Value::as_object_mut).flat_map(|path| path.values_mut()) {
+        if let Some(responses) = operation.get_mut("responses").and_then(Value::as_object_mut) {
+            responses.insert("405".into(), json!({"description": "Method Not Allowed"}));
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs Schemathesis: tests/real/serve -- cargo test --test protocol schema -- --ignored"]
 async fn responses_conform_to_the_document() {
@@ -329,6 +339,7 @@ async fn responses_conform_to_the_document() {
     tighten(&mut document);
     offer_known_values(&mut document, &world.known().await);
     add_examples(&mut document);
+    document_other_methods(&mut document);
     let folder = tempfile::tempdir().expect("a folder");
     let (place, report) = (folder.path().join("openapi.json"), folder.path().join("report.har"));
     std::fs::write(&place, document.to_string()).expect("a file");
