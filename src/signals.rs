@@ -1,5 +1,5 @@
 //! Ctrl-C, SIGTERM and SIGHUP for the commands that follow a stream: the first signal ends them gracefully, so that a
-//! recording gets its end record; the second ends them at once. A command that has sent several requests reports them first.
+//! recording gets its end record; the second ends them at once. A command that sends several requests first reports what became of each.
 
 use crate::exit::{Exit, Failure};
 use crate::output::complain;
@@ -20,6 +20,7 @@ pub(crate) struct Signals {
     pub abandon: CancellationToken,
     /// The number of the signal, if it was not SIGINT.
     number: Arc<AtomicU8>,
+    /// Whether the user was told what is waited for.
     has_said_waiting: Arc<AtomicBool>,
 }
 

@@ -165,7 +165,7 @@ pub(crate) async fn run(
     let rows = send(server, &signals, targets).await;
     print(&options.output, &rows)?;
     let exit = exit_of(&rows);
-    Ok(if signals.stop.is_cancelled() && rows.iter().any(is_cut) { signals.exit() } else { exit })
+    Ok(if signals.stop.is_cancelled() && rows.iter().any(is_undecided) { signals.exit() } else { exit })
 }
 
 /// Plans the action on each thread. Sends no write request.
@@ -340,8 +340,8 @@ fn print(output: &Output, rows: &[Value]) -> Result<(), Failure> {
     output.rows(rows, &columns)
 }
 
-/// Whether Ctrl-C kept a row from its result.
-fn is_cut(row: &Value) -> bool {
+/// Whether the result of a row is not known, or it was not sent.
+fn is_undecided(row: &Value) -> bool {
     row["status"] == BulkOutcome::NotSent.word() || row["status"] == BulkOutcome::Unknown.word()
 }
 

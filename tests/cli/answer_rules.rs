@@ -106,7 +106,7 @@ async fn ctrl_c_sends_no_further_answer_and_reports_all() {
     let questions = names.map(|name| (name, hitl(&["send_sms"])));
     let server = asking_with(&questions, move || {
         let _ = reached.send(());
-        // Ends with an error once the test dropped its end.
+        // Returns an error once the test has dropped the sender.
         let _ = tokio::task::block_in_place(|| released.lock().unwrap().recv());
     })
     .await;

@@ -72,7 +72,7 @@ impl ActionChecks {
             }
             Effect::Send(number, _)
             | Effect::SendResource(number, _)
-            | Effect::SendCross(number, _)
+            | Effect::SendOnTwoServers(number, _)
             | Effect::Act(number, _) => {
                 assert!(matches!(msg, Msg::Key(_)), "{effect:?} was caused by {msg:?}, not by a key");
                 assert!(self.drawn.contains(number), "{effect:?} was sent before its preview was on the screen");
@@ -105,7 +105,7 @@ impl ActionChecks {
                 let url: url::Url = preview.request.url.parse().expect("an address");
                 self.confirmed.push((preview.request.method.clone(), url.path().to_string()));
             }
-            Proposal::Cross(..) => {
+            Proposal::TwoServers(..) => {
                 for request in preview.requests() {
                     let url: url::Url = request.url.parse().expect("an address");
                     self.confirmed.push((request.method.clone(), url.path().to_string()));

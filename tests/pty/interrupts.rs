@@ -66,7 +66,7 @@ fn a_second_ctrl_c_reports_what_is_unknown() {
             ("GET", ["threads", _, "runs"]) => respond(200, "[]"),
             ("DELETE", ["threads", "t-1"]) => respond(204, ""),
             ("DELETE", ["threads", _]) => {
-                // Ends with an error once the test drops its end.
+                // Returns an error once the test has dropped the sender.
                 let _ = tokio::task::block_in_place(|| released.lock().unwrap().recv());
                 respond(204, "")
             }

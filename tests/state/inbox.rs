@@ -211,7 +211,7 @@ fn three_keys_from_a_notification_to_a_sent_answer() {
     };
     dash.done(EffectResult::ThreadLoaded(number, Ok(Box::new(loaded))));
     dash.screen();
-    // The inbox notices first if somebody else answers.
+    // The inbox notices first if someone else answers.
     let row = InboxThread { since: Some(dash.now), ..approval(&dash) };
     answer(&mut dash, &support(), Err(Kind::Timeout));
     assert!(!dash.screen().contains("no longer open"), "a failed poll says nothing: {}", dash.screen());

@@ -90,8 +90,8 @@ impl ApiError {
         matches!(self.status(), Some(404 | 405 | 501))
     }
 
-    /// Whether the error may mean that the server has no such call, and doesn't mention the requested object, as a server does
-    /// that knows the call.
+    /// Whether the error may mean that the server has no such call: a server that has the call names the missing object in its
+    /// answer.
     pub fn names_no_object(&self) -> bool {
         let details =
             ["not found", "404 not found", "method not allowed", "405 method not allowed", "it was not found"];

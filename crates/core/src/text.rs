@@ -192,6 +192,12 @@ pub fn tail(text: &str, bytes: usize) -> &str {
     &text[start..]
 }
 
+/// Returns a text with a capital first letter.
+pub fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
 /// Shortens an identifier in its middle: `01a1fbb5…9775`. Short ones stay whole.
 pub fn short_id(id: &str) -> String {
     // Of what is no identifier, but 50 MB that are copied, only the ends are looked at.

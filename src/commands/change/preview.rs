@@ -88,8 +88,10 @@ fn object(preview: &Preview) -> Value {
         "request": request(&preview.request),
         "changes": preview.changes,
     });
-    if let Some(then) = preview.then.first() {
-        object["then"] = request(then);
+    match preview.then.as_slice() {
+        [] => {}
+        [then] => object["then"] = request(then),
+        several => object["then"] = several.iter().map(request).collect(),
     }
     if let (Some(object), Value::Object(revision)) = (object.as_object_mut(), json!(preview.revision)) {
         object.extend(revision);

@@ -146,7 +146,7 @@ async fn side(context: &Lazy<'_>, given: &str) -> Result<Side, Failure> {
 /// Returns an agent server: the given one, else the chosen one.
 async fn server(context: &Context, deployment: Option<&str>) -> Result<(Site, AgentServer), Failure> {
     let Some(deployment) = deployment else { return resolve::agent_server(context).await };
-    resolve::agent_server(&naming(context, deployment)).await
+    resolve::agent_server(&with_deployment(context, deployment)).await
 }
 
 async fn load(
@@ -247,7 +247,7 @@ async fn both_regions(
         preview::tell(&one.plan.preview);
     }
     // Neither run is started a second time if the other one fails.
-    let (of_first, of_second) = (naming(&context, &options.a), naming(&context, b));
+    let (of_first, of_second) = (with_deployment(&context, &options.a), with_deployment(&context, b));
     let (x, y) = tokio::join!(started(&of_first, &signals, &first), started(&of_second, &signals, &second));
     let (x, y) = match (x, y) {
         (Ok(x), Ok(y)) => (x, y),
@@ -263,7 +263,7 @@ async fn both_regions(
 }
 
 /// Returns a context whose suggested commands name this agent server.
-fn naming(context: &Context, deployment: &str) -> Context {
+fn with_deployment(context: &Context, deployment: &str) -> Context {
     let mut context = context.clone();
     context.globals.deployment = Some(deployment.to_string());
     context

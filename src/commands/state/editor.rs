@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::output::complain;
 use crate::resolve;
-use crate::signals::Signals;
+use crate::signals::{Interrupts, Signals};
 use runtail_api::{AgentServer, StateEdit, ThreadPlan};
 use runtail_core::model::{changed_values, object_fields, state_document};
 use runtail_core::text;
@@ -88,8 +88,8 @@ fn document(values: &str) -> Result<String, Failure> {
 
 /// Opens the editor, and waits for it on a thread of its own.
 pub(crate) async fn in_editor(document: String) -> Result<String, Failure> {
-    // Ctrl-C is the editor's, as in git: else it would end this command, and the text with it.
-    let _signals = crate::signals::Interrupts::listen();
+    // As in git, Ctrl-C belongs to the editor. Otherwise it would end this command and lose the text.
+    let _interrupts = Interrupts::listen();
     let edited = tokio::task::spawn_blocking(move || external_editor::edit(&document)).await;
     match edited {
         Ok(Ok(edited)) => Ok(edited),

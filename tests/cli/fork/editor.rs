@@ -61,7 +61,7 @@ async fn texts_that_cannot_be_sent_are_kept() {
     assert!(done.stderr.contains("nothing is changed; nothing was sent") && done.stdout.is_empty(), "{}", done.stderr);
     let done = edit(&world.url, &thread, "false", &["--yes"]).expect(2);
     assert!(done.stderr.contains("exited with") && done.stderr.contains("nothing was sent"), "{}", done.stderr);
-    // An editor that fails after it saved, or saves no text. Exit codes also mean "discard", so nothing is sent.
+    // The editor fails after it has saved, or saves bytes that are not text. A failure may mean "discard", so nothing is sent.
     for editor in [r#"sed -i s/5/6/ "$1"; exit 3"#, r#"sed -i s/5/6/ "$1"; kill -9 $$"#, r#"printf "{\377" > "$1""#] {
         let done = edit(&world.url, &thread, editor, &["--yes"]).expect(2);
         assert!(done.stderr.contains("nothing was sent"), "{}", done.stderr);

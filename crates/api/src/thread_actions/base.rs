@@ -232,7 +232,7 @@ fn followed_in(states: &[StateFacts], base: &str) -> Followed {
         let then = state.checkpoint_id.as_deref().and_then(child_of);
         match (state.next.is_empty(), then) {
             (false, _) => nodes.push(named(&state.next)),
-            // The server doesn't list the tasks of some steps, such as that of a node that waited for parallel branches.
+            // Python lists no tasks for a node that waited for parallel branches.
             (true, Some(then)) if then.source == "loop" => {
                 nodes.push("a step whose nodes the server doesn't list".into())
             }

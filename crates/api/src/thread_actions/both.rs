@@ -9,7 +9,7 @@ use runtail_core::text::{self, short_id};
 /// A run on each of two servers.
 #[derive(Clone)]
 pub struct BothPlan {
-    /// What is seen of it: two requests for each server, of the thread's own server first.
+    /// The preview: two requests to each server, those to the thread's own server first.
     pub preview: Preview,
     /// The new threads, in the same order.
     pub threads: [String; 2],

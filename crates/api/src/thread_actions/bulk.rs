@@ -1,5 +1,6 @@
 //! One action on several threads. Each thread has its own plan, is checked again, and gets its request once.
 
+use super::edit::START;
 use super::{Acted, StartError, StartFailure, StateEdit, ThreadIntent, ThreadPlan, unfit};
 use crate::{AgentServer, CancelAction, CancelState, CancelTarget, PlanError};
 use runtail_core::model::ThreadStatus;
@@ -71,7 +72,7 @@ impl BulkAction {
             BulkAction::Retry(Some(edit)) => {
                 let runs = match edit.as_node.as_deref() {
                     None => "runs its failed step again with all nodes of that step".to_string(),
-                    Some("__start__") => "runs the graph from its start".into(),
+                    Some(START) => "runs the graph from its start".into(),
                     Some(node) => format!("runs what follows {}", text::clean(node)),
                 };
                 return format!(

@@ -18,7 +18,7 @@ const NAMED: usize = 12;
 const MAX_WRITERS: usize = 200;
 
 /// The name under which an edit counts as the graph's input.
-const START: &str = "__start__";
+pub(super) const START: &str = "__start__";
 /// The name under which an edit without values ends a thread.
 const END: &str = "__end__";
 

@@ -6,7 +6,9 @@ use super::plan::{assistant_of, named, omitted_note, raised};
 use super::start::was_answered;
 use super::{ForkChange, LoadedThread, RunStart, StartGuard, StateEdit, Step, ThreadPlan, WriteKind, unfit};
 use crate::{AgentServer, PlanError, ServerKind};
-use runtail_core::model::{FROM_FIRST, Note, Preview, Question, Rerun, RunCreate, StepLimit, TaskFacts, ThreadStatus};
+use runtail_core::model::{
+    FROM_FIRST, Note, Preview, Question, Rerun, RunCreate, StateFacts, StepLimit, TaskFacts, ThreadStatus,
+};
 use runtail_core::text::{self, short_id};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -186,9 +188,7 @@ impl AgentServer {
         let saves_last_only = options.and_then(|run| run.kwargs.as_deref()).is_some_and(saves_last_only);
         let states = self.recent_history(thread, |_| false).await.unwrap_or_default();
         let is_alone = states.len() == 1 && base.is_newest;
-        let goes_on = |state: &runtail_core::model::StateFacts| {
-            state.parent_id.as_ref() == Some(&base.id) && state.source == "loop"
-        };
+        let goes_on = |state: &StateFacts| state.parent_id.as_ref() == Some(&base.id) && state.source == "loop";
         if states.iter().any(goes_on) {
             // Seen on Python with a node that waits for parallel branches.
             return unfit(format!(

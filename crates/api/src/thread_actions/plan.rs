@@ -478,7 +478,7 @@ fn rerun_notes(run: &RunFacts, back: usize, status: &ThreadStatus, omitted: &[St
     };
     let runs = format!("Runs the input of {which} again, on the thread's current state.");
     notes.push(match status {
-        // It is not what a retry means.
+        // Users expect a retry to keep the finished steps.
         ThreadStatus::Failed { .. } => Note::warning(format!("{runs} Finished steps run again, too.")),
         _ => Note::fact(runs),
     });

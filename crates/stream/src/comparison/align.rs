@@ -117,7 +117,7 @@ impl Comparison {
             notes.extend(side.notes.iter().map(|note| format!("{name}: {note}")));
             if side.steps.len() > 1 && side.steps.iter().all(|step| step.kind == StepKind::Edit) {
                 notes.push(format!(
-                    "{name} has only state edits, as a copy that `reproduce` made: its steps can't be aligned, compare the final states"
+                    "{name} consists of state edits, like a copy made by `reproduce`: its steps can't be aligned; compare the final states"
                 ));
             }
         }

@@ -232,7 +232,7 @@ fn edit(before: &Entry, after: &Entry) -> Step {
         Some((Value::Object(before), Value::Object(after))) => {
             let changed = after.into_iter().filter(|(name, value)| before.get(name) != Some(value));
             let step = step.with_output(Value::Object(changed.map(|(name, value)| (cut(&name), value)).collect()));
-            // What an edit writes was not called by it, and it contains the whole list of messages.
+            // An edit calls no model and no tool, although the messages that it writes may say so.
             Step { calls: Vec::new(), results: Vec::new(), input_tokens: None, output_tokens: None, ..step }
         }
         _ => step,

@@ -57,8 +57,8 @@ impl App {
             Route::ResourceChange(server, intent) => {
                 return self.confirm(server.profile.clone(), Proposal::Resource(server, *intent));
             }
-            Route::Cross(from, to, intent) => {
-                return self.confirm(to.profile.clone(), Proposal::Cross(from, to, intent));
+            Route::TwoServers(from, to, intent) => {
+                return self.confirm(to.profile.clone(), Proposal::TwoServers(from, to, intent));
             }
             Route::Records(server, of) => {
                 let mut page = Records::new(server, of);
@@ -325,8 +325,8 @@ impl App {
 
     /// Plans a change and opens its preview. For a read-only profile it only shows a notice.
     fn confirm(&mut self, profile: Arc<str>, proposal: Proposal) -> Vec<Effect> {
-        let written = std::iter::once(&*profile).chain(proposal.second_profile());
-        if let Some(sealed) = written.into_iter().find(|profile| self.is_read_only(profile)) {
+        let mut written = std::iter::once(&*profile).chain(proposal.second_profile());
+        if let Some(sealed) = written.find(|profile| self.is_read_only(profile)) {
             let text = self.session.read_only_text(sealed);
             self.notify(true, text);
             return Vec::new();

@@ -3,7 +3,7 @@
 use super::{App, Overlay, Pane};
 use crate::features::agent::state::Tab;
 use crate::features::changes::confirm::Stage;
-use crate::session::msg::{CrossIntent, Effect, ServerRef, StreamTarget, ThreadRef};
+use crate::session::msg::{Effect, ServerRef, StreamTarget, ThreadRef, TwoServerIntent};
 use crate::session::request::{Pref, StreamCommand};
 use crate::session::{Lookup, Request, Requests, Route};
 use jiff::SignedDuration;
@@ -27,18 +27,18 @@ impl App {
     }
 
     /// Previews an action of the shown or selected thread that uses a second server.
-    fn use_second_server(&mut self, to: ServerRef, mut intent: CrossIntent) -> Vec<Effect> {
+    fn use_second_server(&mut self, to: ServerRef, mut intent: TwoServerIntent) -> Vec<Effect> {
         let Some(from) = self.shown_or_selected_thread() else { return Vec::new() };
         match &mut intent {
-            CrossIntent::Reproduce(intent) => intent.thread = from.id.clone(),
-            CrossIntent::RunOnBoth(run) => {
+            TwoServerIntent::Reproduce(intent) => intent.thread = from.id.clone(),
+            TwoServerIntent::RunOnBoth(run) => {
                 let shown = self.viewer().filter(|viewer| viewer.is_of(&from));
                 if let Some(StreamTarget::Join { run: shown, .. }) = shown.map(|viewer| &viewer.target) {
                     run.get_or_insert_with(|| shown.clone());
                 }
             }
         }
-        self.open(Route::Cross(from, to, intent))
+        self.open(Route::TwoServers(from, to, intent))
     }
 
     /// Returns the thread of the shown stream, else the selected one. Notifies if there is none.

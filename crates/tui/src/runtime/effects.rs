@@ -4,9 +4,9 @@ use super::actions;
 use super::browse;
 use super::changes;
 use super::composing;
-use super::cross;
 use super::find;
 use super::services::Services;
+use super::two_servers;
 use super::{resources, row_detail};
 use crate::session::msg::{Described, Effect, EffectResult, RevisionRef, ServerRef};
 use runtail_api::{ApiError, CardOf, PlanError};
@@ -108,7 +108,7 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
             drop(services.changes.take(number));
             drop(services.actions.take(number));
             drop(services.resources.take(number));
-            drop(services.cross.take(number));
+            drop(services.two_servers.take(number));
             return None;
         }
         Effect::ReadJournal => EffectResult::Journal(services.journal.entries()),
@@ -128,13 +128,13 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
             services.apply_error(&server.profile, planned.as_ref().err().and_then(PlanError::request));
             EffectResult::Planned(number, planned)
         }
-        Effect::PlanCross(number, from, to, intent) => {
-            let planned = cross::plan(services, number, &from, &to, &intent).await;
+        Effect::PlanOnTwoServers(number, from, to, intent) => {
+            let planned = two_servers::plan(services, number, &from, &to, &intent).await;
             services.apply_error(&to.profile, planned.as_ref().err().and_then(PlanError::request));
             EffectResult::Planned(number, planned)
         }
-        Effect::SendCross(number, profile) => {
-            let sent = cross::send(services, number, &profile).await;
+        Effect::SendOnTwoServers(number, profile) => {
+            let sent = two_servers::send(services, number, &profile).await;
             services.apply_error(&profile, sent.as_ref().err());
             EffectResult::Sent(number, sent)
         }

@@ -74,8 +74,8 @@ impl Scratch {
         Ok(scratch)
     }
 
-    /// Keeps a file that the editor changed, because typing its text again would be worse than any error. Adds its path to why
-    /// the text isn't used.
+    /// Keeps a file that the editor changed, so that its text need not be typed again. Adds its path to the reason why the text isn't
+    /// used.
     fn kept_if_changed(self, before: &str, why: String) -> String {
         if fs::read(&self.0).is_ok_and(|now| now == before.as_bytes()) || !self.0.exists() {
             return why;

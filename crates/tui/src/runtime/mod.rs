@@ -7,7 +7,6 @@ mod changes;
 mod checkpoints;
 mod compare;
 mod composing;
-mod cross;
 mod dashboard;
 mod effects;
 mod export;
@@ -31,6 +30,7 @@ mod subs;
 mod terminal;
 mod terminal_caps;
 mod thread_pages;
+mod two_servers;
 
 pub use dashboard::Dashboard;
 pub use link::open_link;

@@ -2,10 +2,10 @@
 
 use super::actions::Actions;
 use super::changes::Changes;
-use super::cross::CrossActions;
 use super::export::Files;
 use super::resources::ResourceChanges;
 use super::terminal_caps::Environment;
+use super::two_servers::TwoServerActions;
 use crate::session::msg::ServerRef;
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, join_all};
@@ -38,7 +38,7 @@ pub struct Services {
     /// The planned changes of assistants, crons and stores.
     pub resources: Arc<ResourceChanges>,
     /// The planned actions that use two agent servers.
-    pub cross: Arc<CrossActions>,
+    pub two_servers: Arc<TwoServerActions>,
     /// The doctor's checks of this machine.
     pub environment: Environment,
     /// The files being written.
@@ -80,7 +80,7 @@ impl Services {
             changes: Arc::default(),
             actions: Arc::default(),
             resources: Arc::default(),
-            cross: Arc::default(),
+            two_servers: Arc::default(),
             environment: Environment::default(),
             files: Files::default(),
         };

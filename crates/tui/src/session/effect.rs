@@ -1,7 +1,7 @@
 //! One-time effects and their results.
 
 use super::record_list::RecordQuery;
-use super::refs::{Applied, CrossIntent, Described, InboxTarget, RevisionRef, RowDetail, ServerRef, ThreadRef};
+use super::refs::{Applied, Described, InboxTarget, RevisionRef, RowDetail, ServerRef, ThreadRef, TwoServerIntent};
 use super::subscription::Epoch;
 use runtail_api::{
     Acted, ApiError, CancelTarget, Choice, GraphFacts, Listing, LoadedThread, PastInput, PlanError, ResourceIntent,
@@ -136,9 +136,9 @@ pub enum Effect {
     SendResource(u64, Arc<str>),
     /// Plan an action that uses a thread and a second agent server, and keep the plan under this number. Sends no write
     /// request.
-    PlanCross(u64, ThreadRef, ServerRef, Box<CrossIntent>),
+    PlanOnTwoServers(u64, ThreadRef, ServerRef, Box<TwoServerIntent>),
     /// Send the planned action with this number, of a server of this profile.
-    SendCross(u64, Arc<str>),
+    SendOnTwoServers(u64, Arc<str>),
     /// Plan an action on a thread, and keep the plan under this number. Sends no write request.
     PlanAction(u64, ServerRef, Box<ThreadIntent>),
     /// Apply the planned action with this number to its thread.

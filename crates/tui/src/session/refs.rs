@@ -48,7 +48,7 @@ pub enum ResultPage {
 
 /// An action that uses a second agent server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CrossIntent {
+pub enum TwoServerIntent {
     /// Copy a thread to the other server.
     Reproduce(ReproduceIntent),
     /// Send the input of a run, or of the newest one, on new threads of both servers.

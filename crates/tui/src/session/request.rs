@@ -3,7 +3,7 @@
 use super::catalog::AfterTest;
 use super::compare::SideRef;
 use super::destination::Destination;
-use super::msg::{CrossIntent, Described, Effect, LogRef, RevisionRef, ServerRef, StreamTarget, ThreadRef};
+use super::msg::{Described, Effect, LogRef, RevisionRef, ServerRef, StreamTarget, ThreadRef, TwoServerIntent};
 use super::record_list::RecordList;
 use super::run::Origin;
 use super::subject::Subject;
@@ -45,7 +45,7 @@ pub enum Request {
     /// Name the thread that is shown or selected; an empty name removes it.
     NameThread(String),
     /// Preview an action with the thread that is shown or selected, and a second server.
-    UseSecondServer(ServerRef, CrossIntent),
+    UseSecondServer(ServerRef, TwoServerIntent),
     /// Refresh the current thread.
     RefreshThread,
     /// Notify when a thread no longer needs a person, or stop that.
@@ -164,7 +164,7 @@ pub enum Route {
     /// The preview of a change of an assistant, a cron or the store of an agent server.
     ResourceChange(ServerRef, Box<ResourceIntent>),
     /// The preview of an action that uses a thread and a second agent server.
-    Cross(ThreadRef, ServerRef, CrossIntent),
+    TwoServers(ThreadRef, ServerRef, TwoServerIntent),
     /// A page of an agent server's records.
     Records(ServerRef, RecordList),
     /// An authentication, before it is sent.

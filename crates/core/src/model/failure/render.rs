@@ -51,36 +51,36 @@ impl FailureCard {
             say(Part::Fact, format!("  Time: {times}"));
         }
         if let Some(error) = &self.error {
-            say(Part::Heading, format!("  {}:", capital(&self.error_heading(error.line))));
+            say(Part::Heading, format!("  {}:", text::capitalized(&self.error_heading(error.line))));
             say(Part::Error, format!("    {}", error.text));
             error.more.iter().for_each(|line| say(Part::Error, format!("    {line}")));
         }
         if let Some(other) = &self.serves_instead {
             let changes = other.changes.iter().flatten();
             match other.heading() {
-                Ok(heading) => say(Part::Heading, format!("  {}:", capital(&heading))),
-                Err(fact) => say(Part::Fact, format!("  {}", capital(&fact))),
+                Ok(heading) => say(Part::Heading, format!("  {}:", text::capitalized(&heading))),
+                Err(fact) => say(Part::Fact, format!("  {}", text::capitalized(&fact))),
             }
             changes.for_each(|change| say(Part::Change, format!("    {}", change.line())));
         }
         match &self.last_good {
             _ if self.is_told_already() => {}
             Some(good) if good.changes.is_empty() => {
-                say(Part::Fact, format!("  {}; {NO_CHANGE}", capital(&good.heading())))
+                say(Part::Fact, format!("  {}; {NO_CHANGE}", text::capitalized(&good.heading())))
             }
             Some(good) => {
-                say(Part::Heading, format!("  {}; changed since:", capital(&good.heading())));
+                say(Part::Heading, format!("  {}; changed since:", text::capitalized(&good.heading())));
                 good.changes.iter().for_each(|change| say(Part::Change, format!("    {}", change.line())));
             }
-            None => say(Part::Fact, format!("  {}", capital(NO_GOOD))),
+            None => say(Part::Fact, format!("  {}", text::capitalized(NO_GOOD))),
         }
         if let Some(log) = &self.log {
             match log.heading() {
                 Ok(heading) => {
-                    say(Part::Heading, format!("  {}:", capital(&heading)));
+                    say(Part::Heading, format!("  {}:", text::capitalized(&heading)));
                     log.tail.iter().for_each(|line| say(Part::Log, format!("    {line}")));
                 }
-                Err(why) => say(Part::Fact, format!("  {}", capital(&why))),
+                Err(why) => say(Part::Fact, format!("  {}", text::capitalized(&why))),
             }
         }
         if !self.next.is_empty() {
@@ -128,7 +128,7 @@ impl FailureCard {
             let changes = other.changes.iter().flatten().map(|change| format!("\n- {}", code(&change.line())));
             match other.heading() {
                 Ok(heading) => {
-                    say(format!("{}:\n{}", capital(&markdown::inline(&heading)), changes.collect::<String>()))
+                    say(format!("{}:\n{}", text::capitalized(&markdown::inline(&heading)), changes.collect::<String>()))
                 }
                 Err(fact) => say(sentence(&markdown::inline(&fact))),
             }
@@ -141,7 +141,7 @@ impl FailureCard {
             Some(good) => {
                 let changes: String =
                     good.changes.iter().map(|change| format!("\n- {}", code(&change.line()))).collect();
-                say(format!("{}; changed since:\n{changes}", capital(&markdown::inline(&good.heading()))));
+                say(format!("{}; changed since:\n{changes}", text::capitalized(&markdown::inline(&good.heading()))));
             }
             None => say(sentence(NO_GOOD)),
         }
@@ -156,7 +156,7 @@ impl FailureCard {
             match log.heading() {
                 Ok(heading) => say(format!(
                     "<details><summary>{}</summary>\n\n{}\n</details>",
-                    capital(&heading),
+                    text::capitalized(&heading),
                     markdown::block(log.tail.iter().map(String::as_str))
                 )),
                 Err(why) => say(sentence(&markdown::inline(&why))),
@@ -259,10 +259,5 @@ impl super::StatusTime {
 }
 
 fn sentence(text: &str) -> String {
-    format!("{}.", capital(text))
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+    format!("{}.", text::capitalized(text))
 }

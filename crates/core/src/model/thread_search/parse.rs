@@ -228,7 +228,7 @@ fn path_and_value(at: usize, text: &str, prefix: &str) -> Result<(Vec<String>, V
             let length = rest.find(['.', '=']).unwrap_or(rest.len());
             let key = &rest[..length];
             if key.ends_with(['!', '<', '>', '~']) && rest[length..].starts_with('=') {
-                let why = format!("servers find only equal values: {form}; a key that ends like this is quoted");
+                let why = format!("servers find only equal values: {form}; quote a key that ends with this sign");
                 return Err((here + length - 1, why));
             }
             (key.to_string(), length)

@@ -243,8 +243,8 @@ impl ThreadList {
     /// Requests more rows if the selected one is near the end of the loaded rows, or if a part of the search is checked here.
     pub fn want(&mut self, at: usize, top: usize, height: usize) {
         self.top = top;
-        // What is checked here may match on any page, and an action on all that is found must not miss the rest.
-        let is_needed = at + 2 * height >= self.shown.len() || !self.sides().1.is_empty();
+        // A term that is checked here may match on any page, and an action on all matches must not miss the rest.
+        let is_needed = at + 2 * height >= self.shown.len() || self.is_checked_here();
         if is_needed && !self.is_ended() && self.is_answered && self.read >= self.wanted {
             self.wanted = self.read + NEXT_ROWS;
         }
@@ -284,12 +284,24 @@ impl ThreadList {
         self.rows.iter().filter(|row| row.found.values_fit.is_none()).count()
     }
 
+    /// Returns whether the server applied a term.
+    fn is_applied(&self, at: usize, term: &Term) -> bool {
+        term.condition.is_for_server() && !self.ignored.contains(&at)
+    }
+
+    /// Returns whether a part of the search is checked here.
+    fn is_checked_here(&self) -> bool {
+        self.search.terms().iter().enumerate().any(|(at, term)| !self.is_applied(at, term))
+    }
+
     /// Returns the texts of the search's terms: those that the server applied, and those that are applied here.
     pub fn sides(&self) -> (Vec<&str>, Vec<&str>) {
-        let is_applied = |at: usize, term: &Term| term.condition.is_for_server() && !self.ignored.contains(&at);
         let side = |applied: bool| {
             let terms = self.search.terms().iter().enumerate();
-            terms.filter(|(at, term)| is_applied(*at, term) == applied).map(|(_, term)| term.text.as_str()).collect()
+            terms
+                .filter(|(at, term)| self.is_applied(*at, term) == applied)
+                .map(|(_, term)| term.text.as_str())
+                .collect()
         };
         (side(true), side(false))
     }

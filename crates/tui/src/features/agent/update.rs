@@ -300,7 +300,7 @@ impl Component for Agent {
                 server.toggle_all_marks();
                 if !server.marked.is_empty() && !server.threads.is_ended() {
                     let count = server.marked.len();
-                    return Requests::info(format!("{count} marked: those that are loaded so far. There may be more."));
+                    return Requests::info(format!("{count} marked. More threads may match; they are not loaded yet."));
                 }
             }
             (Star, Tab::Threads) => return star(server),

@@ -5,7 +5,7 @@ use super::send_key::SendKey;
 use super::view;
 use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
-use crate::session::msg::{CrossIntent, Effect, ServerRef, ThreadRef};
+use crate::session::msg::{Effect, ServerRef, ThreadRef, TwoServerIntent};
 use crate::session::{Component, Cx, Request, Requests};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
@@ -51,14 +51,14 @@ pub enum Proposal {
     /// A change of an assistant, a cron or the store of an agent server.
     Resource(ServerRef, ResourceIntent),
     /// An action that uses a thread and a second agent server.
-    Cross(ThreadRef, ServerRef, CrossIntent),
+    TwoServers(ThreadRef, ServerRef, TwoServerIntent),
 }
 
 impl Proposal {
     /// Returns the other profile to which it writes, if there are two.
     pub fn second_profile(&self) -> Option<&str> {
         match self {
-            Proposal::Cross(from, to, CrossIntent::RunOnBoth(_)) if from.server.profile != to.profile => {
+            Proposal::TwoServers(from, to, TwoServerIntent::RunOnBoth(_)) if from.server.profile != to.profile => {
                 Some(&from.server.profile)
             }
             _ => None,
@@ -96,8 +96,8 @@ impl Confirm {
             Proposal::Service(Intent::Interrupt { .. }) => "Interrupt",
             Proposal::Service(Intent::Rollback { .. }) => "Roll back",
             Proposal::Resource(_, intent) => intent.verb(),
-            Proposal::Cross(_, _, CrossIntent::Reproduce(_)) => "Reproduce",
-            Proposal::Cross(_, _, CrossIntent::RunOnBoth(_)) => "Run on two servers",
+            Proposal::TwoServers(_, _, TwoServerIntent::Reproduce(_)) => "Reproduce",
+            Proposal::TwoServers(_, _, TwoServerIntent::RunOnBoth(_)) => "Run on two servers",
             Proposal::Thread(_, ThreadIntent::Cancel { action: CancelAction::Interrupt, .. }) => "Cancel",
             Proposal::Thread(_, ThreadIntent::Cancel { action: CancelAction::Rollback, .. }) => "Cancel and roll back",
             Proposal::Thread(_, ThreadIntent::Continue { .. }) => "Continue",
@@ -369,7 +369,7 @@ impl Confirm {
             Proposal::Service(intent) => Effect::Plan(self.number, self.profile.clone(), Box::new(intent)),
             Proposal::Thread(server, intent) => Effect::PlanAction(self.number, server, Box::new(intent)),
             Proposal::Resource(server, intent) => Effect::PlanResource(self.number, server, Box::new(intent)),
-            Proposal::Cross(from, to, intent) => Effect::PlanCross(self.number, from, to, Box::new(intent)),
+            Proposal::TwoServers(from, to, intent) => Effect::PlanOnTwoServers(self.number, from, to, Box::new(intent)),
         }
     }
 
@@ -457,8 +457,8 @@ impl Confirm {
             return Requests::info(format!("Type {} exactly to continue. Nothing was sent.", text::clean(name)));
         }
         // The profile can become read-only while the dialog is open.
-        let written = std::iter::once(&*self.profile).chain(self.proposal.second_profile());
-        if let Some(profile) = written.into_iter().find(|profile| cx.session.is_read_only(profile)) {
+        let mut written = std::iter::once(&*self.profile).chain(self.proposal.second_profile());
+        if let Some(profile) = written.find(|profile| cx.session.is_read_only(profile)) {
             return Requests::error(cx.session.read_only_text(profile));
         }
         if let Stage::Ready(preview) = std::mem::replace(&mut self.stage, Stage::Planning) {
@@ -467,7 +467,7 @@ impl Confirm {
         match self.proposal.clone() {
             Proposal::Service(_) => Effect::Send(self.number, self.profile.clone()).into(),
             Proposal::Resource(..) => Effect::SendResource(self.number, self.profile.clone()).into(),
-            Proposal::Cross(..) => Effect::SendCross(self.number, self.profile.clone()).into(),
+            Proposal::TwoServers(..) => Effect::SendOnTwoServers(self.number, self.profile.clone()).into(),
             Proposal::Thread(server, intent) => {
                 let thread = ThreadRef { server, id: intent.thread().to_string() };
                 let mut out = Requests::none();

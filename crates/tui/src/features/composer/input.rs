@@ -114,7 +114,7 @@ impl InputDraft {
     /// Notes that the user changed something.
     pub fn touch(&mut self) {
         self.is_touched = true;
-        // It was about the earlier text.
+        // It is about the text before the change.
         self.why_json = None;
         self.refresh();
     }

@@ -177,7 +177,7 @@ impl Composer {
             match found.len() {
                 0 => {
                     lines.push(Line::of(Tone::Bad, &format!("{margin}No assistant matches.")));
-                    let hint = "Servers run the current version of an assistant; another one is restored first.";
+                    let hint = "Servers run an assistant's current version. To run another one, restore it first.";
                     lines.extend(
                         wrap(hint, width.saturating_sub(LABELS + 2))
                             .iter()

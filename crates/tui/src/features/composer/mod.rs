@@ -99,7 +99,7 @@ impl Composing {
         if let Some(modes) = &self.modes {
             composer.options.modes.clone_from(modes);
         }
-        // The input of another thread must not look like one that was typed for this thread.
+        // An input that was typed for another thread must not look like one for this thread.
         let fits = |draft: &mut Composer| draft.server == composer.server && draft.thread == composer.thread;
         if let Some(draft) = self.draft.take_if(fits) {
             composer.restore(draft, is_chosen);

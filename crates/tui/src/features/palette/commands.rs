@@ -4,13 +4,14 @@ use crate::input::keymap::{Binding, binding};
 use crate::session::catalog::AfterTest;
 use crate::session::compare::{parse_server, parse_sides};
 use crate::session::destination::{ArgumentKind, Destination, Pane};
-use crate::session::msg::{CrossIntent, Described, ServerRef};
+use crate::session::msg::{Described, ServerRef, TwoServerIntent};
 use crate::session::record_list::RecordList;
 use crate::session::request::{Pref, ProfileRequest, StreamCommand};
 use crate::session::{Cx, Request, Requests, Route};
 use runtail_api::ReproduceIntent;
 use runtail_core::config::{Mouse, Timestamps};
 use runtail_core::model::{Collection, GithubApp, Service};
+use runtail_core::text::capitalized;
 use std::sync::Arc;
 
 /// A command of the palette.
@@ -280,8 +281,8 @@ pub const COMMANDS: &[Command] = &[
         "Send the run's input again, here and to another server, and compare (preview first)",
         |cx, text| match parse_server(text.trim(), &cx.lookup.servers()) {
             _ if text.trim().is_empty() => Requests::error("compare-run SERVER: the second agent server is missing."),
-            Ok(server) => Request::UseSecondServer(server.clone(), CrossIntent::RunOnBoth(None)).into(),
-            Err(why) => Requests::error(sentence(&why)),
+            Ok(server) => Request::UseSecondServer(server.clone(), TwoServerIntent::RunOnBoth(None)).into(),
+            Err(why) => Requests::error(capitalized(&why)),
         },
     ),
     command(
@@ -289,7 +290,7 @@ pub const COMMANDS: &[Command] = &[
         ArgumentKind::Server,
         "Copy the thread to another server (preview first); --state: only its newest state",
         |cx, text| match parse_reproduce(text, &cx.lookup.servers()) {
-            Ok((server, intent)) => Request::UseSecondServer(server, CrossIntent::Reproduce(intent)).into(),
+            Ok((server, intent)) => Request::UseSecondServer(server, TwoServerIntent::Reproduce(intent)).into(),
             Err(why) => Requests::error(why),
         },
     ),
@@ -321,13 +322,8 @@ fn parse_reproduce(text: &str, known: &[ServerRef]) -> Result<(ServerRef, Reprod
         }
     }
     let place = place.ok_or("reproduce SERVER: the agent server to copy to is missing.")?;
-    let server = parse_server(place, known).map_err(|why| sentence(&why))?;
+    let server = parse_server(place, known).map_err(|why| capitalized(&why))?;
     Ok((server.clone(), intent))
-}
-
-fn sentence(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
 fn go_to(to: Destination) -> Requests {

@@ -410,11 +410,7 @@ impl Component for AnswerCard {
 
 /// Formats a rule as a sentence with a capital letter and a period.
 fn sentence(rule: &str) -> String {
-    let mut chars = text::clean(rule).chars().collect::<Vec<_>>();
-    if let Some(first) = chars.first_mut() {
-        *first = first.to_ascii_uppercase();
-    }
-    let text: String = chars.into_iter().collect();
+    let text = text::capitalized(&text::clean(rule));
     if text.ends_with('.') { text } else { format!("{text}.") }
 }
 

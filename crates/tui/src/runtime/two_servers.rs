@@ -3,7 +3,7 @@
 
 use super::services::Services;
 use crate::session::compare::SideRef;
-use crate::session::msg::{Applied, CrossIntent, ResultPage, ServerRef, ThreadRef};
+use crate::session::msg::{Applied, ResultPage, ServerRef, ThreadRef, TwoServerIntent};
 use runtail_api::{AgentServer, ApiError, BothPlan, PlanError, ReproducePlan, StartError, Started};
 use runtail_core::model::{PlainRequest, Preview};
 use runtail_core::text::{self, short_id};
@@ -27,9 +27,9 @@ enum What {
 
 /// The planned actions, by the number of their dialog.
 #[derive(Default)]
-pub struct CrossActions(Mutex<HashMap<u64, Planned>>);
+pub struct TwoServerActions(Mutex<HashMap<u64, Planned>>);
 
-impl CrossActions {
+impl TwoServerActions {
     /// Removes an action, so that it is sent at most once.
     pub fn take(&self, number: u64) -> Option<Planned> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&number)
@@ -42,17 +42,17 @@ pub async fn plan(
     number: u64,
     from: &ThreadRef,
     to: &ServerRef,
-    intent: &CrossIntent,
+    intent: &TwoServerIntent,
 ) -> Result<Box<Preview>, PlanError> {
     let source = services.agent_server(&from.server).await?;
     let target = services.agent_server(to).await?;
     let (what, mut preview) = match intent {
-        CrossIntent::Reproduce(intent) => {
+        TwoServerIntent::Reproduce(intent) => {
             let plan = source.plan_reproduction(&target, intent).await?;
             let preview = plan.preview.clone();
             (What::Copy(Box::new(plan)), preview)
         }
-        CrossIntent::RunOnBoth(run) => {
+        TwoServerIntent::RunOnBoth(run) => {
             let plan = source.plan_on_both(&target, &from.id, run.as_deref()).await?;
             let preview = plan.preview.clone();
             (What::Both(Box::new(plan)), preview)
@@ -60,7 +60,7 @@ pub async fn plan(
     };
     std::iter::once(&mut preview.request).chain(&mut preview.then).for_each(shorten);
     let planned = Planned { from: (source, from.server.clone()), to: (target, to.clone()), what };
-    services.cross.0.lock().unwrap_or_else(PoisonError::into_inner).insert(number, planned);
+    services.two_servers.0.lock().unwrap_or_else(PoisonError::into_inner).insert(number, planned);
     Ok(Box::new(preview))
 }
 
@@ -69,13 +69,16 @@ fn shorten(request: &mut PlainRequest) {
     let size = request.body.as_ref().map_or(0, |body| body.to_string().len());
     if size > MAX_SHOWN {
         let size = text::bytes(size as u64);
-        request.body = Some(format!("{size}, not shown here; runtail reproduce --dry-run prints all of it").into());
+        request.body = Some(
+            format!("{size}, too long to show here; runtail reproduce or compare --run with --dry-run prints it")
+                .into(),
+        );
     }
 }
 
 /// Sends an action.
 pub async fn send(services: &Services, number: u64, profile: &str) -> Result<Applied, ApiError> {
-    let Some(Planned { from, to, what }) = services.cross.take(number) else {
+    let Some(Planned { from, to, what }) = services.two_servers.take(number) else {
         return Err(services.refused(profile, "already sent or cancelled; nothing was sent"));
     };
     match what {
