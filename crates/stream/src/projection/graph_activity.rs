@@ -1,0 +1,428 @@
+//! What the timeline knows of a graph: how often, how long and with which result each node ran, and which edges were taken.
+
+use super::timeline::{Attempt, Bar, BarKind, BarState, Timeline};
+use crate::Seq;
+use jiff::Timestamp;
+use runtail_core::graph::{END, Edge, Graph, SEPARATOR, START};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
+
+/// Nodes of an observed graph.
+const MAX_OBSERVED: usize = 500;
+
+/// What is known of a node. Its visits in all instances of its subgraph add up.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct NodeActivity {
+    pub visits: u64,
+    /// The time of all visits with known times, including running ones.
+    pub total: Duration,
+    /// Whether no visit has known times.
+    pub lacks_times: bool,
+    pub running: u64,
+    pub failures: u64,
+    /// The state of the last visit.
+    pub state: Option<BarState>,
+    /// The first event of the last visit.
+    pub last: Seq,
+    /// The step of the last visit.
+    pub step: Option<i64>,
+    /// The number of the attempt of the last visit's run.
+    pub attempt: u64,
+    /// Visits in the same step as the last one.
+    pub parallel: u64,
+}
+
+/// What is known of the nodes of a graph. Nodes are named by their paths, as in [`Graph`].
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct GraphActivity {
+    nodes: HashMap<String, NodeActivity>,
+    /// The nodes in the order of their first visits.
+    order: Vec<String>,
+    /// How often a node followed another one in the next step, by the path of their graph.
+    transitions: BTreeMap<(String, String, String), u64>,
+    /// The nodes of the last step of an attempt that stopped. The next attempt continues there.
+    stopped_after: Vec<String>,
+}
+
+/// The activity of a timeline. Only the newest attempt is read again when it changes.
+#[derive(Debug, Clone, Default)]
+pub struct ActivityCache {
+    /// All attempts before the newest.
+    ended: GraphActivity,
+    /// What `ended` was read from: the first kept attempt, the number after its last, and the timeline's generation.
+    read: Option<(u64, u64, u64)>,
+    current: GraphActivity,
+}
+
+impl ActivityCache {
+    /// Returns the activity that was read last.
+    pub fn activity(&self) -> &GraphActivity {
+        &self.current
+    }
+
+    /// Reads the timeline. Running visits count up to `now`. Returns whether anything changed.
+    pub fn update(&mut self, timeline: &Timeline, now: Timestamp) -> bool {
+        let first = timeline.evicted_attempts();
+        let newest = timeline.attempts().next_back().map_or(first, |(number, _)| number);
+        let key = (first, newest, timeline.generation());
+        if self.read != Some(key) {
+            self.read = Some(key);
+            self.ended = GraphActivity::default();
+            for (_, attempt) in timeline.attempts().filter(|(number, _)| *number < newest) {
+                self.ended.add(timeline, attempt, now);
+            }
+        }
+        let mut current = self.ended.clone();
+        if let Some((_, attempt)) = timeline.attempts().next_back() {
+            current.add(timeline, attempt, now);
+        }
+        let is_changed = current != self.current;
+        self.current = current;
+        is_changed
+    }
+}
+
+impl GraphActivity {
+    /// Returns what is known of a node.
+    pub fn node(&self, id: &str) -> Option<&NodeActivity> {
+        self.nodes.get(id)
+    }
+
+    /// Returns whether no node was visited.
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// Returns the nodes in the order of their first visits.
+    pub fn order(&self) -> &[String] {
+        &self.order
+    }
+
+    /// Returns what is known of several nodes that are drawn as one. If the group itself ran, its own visits and times count;
+    /// the states are those of the nodes in it.
+    pub fn group<'a>(&self, id: &str, members: impl Iterator<Item = &'a str>) -> NodeActivity {
+        let own = self.nodes.get(id);
+        let mut sum = NodeActivity { lacks_times: true, ..NodeActivity::default() };
+        for node in members.filter(|member| *member != id).filter_map(|member| self.nodes.get(member)) {
+            sum.visits += node.visits;
+            sum.total += node.total;
+            sum.lacks_times &= node.lacks_times;
+            sum.running += node.running;
+            sum.failures += node.failures;
+            if node.last >= sum.last {
+                (sum.state, sum.last, sum.step) = (node.state, node.last, node.step);
+                (sum.attempt, sum.parallel) = (node.attempt, node.parallel);
+            }
+        }
+        match own {
+            Some(own) => NodeActivity { failures: own.failures.max(sum.failures), ..own.clone() },
+            None => sum,
+        }
+    }
+
+    /// Returns how often an edge was taken. An edge into or out of a subgraph was taken if its graph went that way and the
+    /// node in it was visited. Which of several parallel nodes a step came from is not known; each of them counts.
+    pub fn taken(&self, from: &str, to: &str) -> u64 {
+        let [source, target]: [Vec<&str>; 2] = [from, to].map(|id| id.split(SEPARATOR).collect());
+        let most = source.len().min(target.len()).saturating_sub(1);
+        let depth = (0..most).take_while(|at| source[*at] == target[*at]).count();
+        let (Some(first), Some(next)) = (source.get(depth), target.get(depth)) else { return 0 };
+        let path = source[..depth].join(":");
+        let taken = self.transitions.get(&(path, first.to_string(), next.to_string())).copied().unwrap_or(0);
+        let is_inner = |id: &str, at: &[&str]| at.len() > depth + 1 && !self.is_visited(id);
+        // Without the events of a subgraph, nothing is known of its nodes.
+        let knows = |at: &[&str]| {
+            let group = format!("{}:", at[..=depth].join(":"));
+            self.order.iter().any(|id| id.starts_with(&group))
+        };
+        match (is_inner(from, &source) && knows(&source)) || (is_inner(to, &target) && knows(&target)) {
+            true => 0,
+            false => taken,
+        }
+    }
+
+    fn is_visited(&self, id: &str) -> bool {
+        self.nodes.contains_key(id)
+    }
+
+    /// Returns the graph of the observed steps: nodes in the order of their first visits, edges between consecutive steps.
+    pub fn observed(&self) -> Graph {
+        let mut graph = Graph::default();
+        if self.order.is_empty() {
+            return graph;
+        }
+        graph.add_node(START);
+        for id in self.order.iter().take(MAX_OBSERVED) {
+            graph.add_node(id);
+        }
+        for (path, from, to) in self.transitions.keys() {
+            let id = |name: &str| match (path.is_empty(), matches!(name, START | END)) {
+                (true, _) => name.to_string(),
+                (false, true) => path.clone(),
+                (false, false) => format!("{path}{SEPARATOR}{name}"),
+            };
+            // A subgraph begins at its node, and its end is not drawn.
+            if !path.is_empty() && to == END {
+                continue;
+            }
+            let ends_graph = path.is_empty() && to == END;
+            if let (Some(from), Some(to)) =
+                (graph.find(&id(from)), graph.find(&id(to)).or_else(|| ends_graph.then(|| graph.add_node(END))))
+            {
+                graph.add_edge(Edge { from, to, is_conditional: false, label: None });
+            }
+        }
+        graph
+    }
+
+    /// Adds an attempt of a run.
+    fn add(&mut self, timeline: &Timeline, attempt: &Attempt, now: Timestamp) {
+        if attempt.is_superseded {
+            return;
+        }
+        let until = attempt.until(now);
+        let mut scopes: Vec<(String, &[u64], bool)> =
+            vec![(String::new(), &attempt.children, attempt.state == BarState::Done)];
+        while let Some((path, children, is_done)) = scopes.pop() {
+            let bars: Vec<&Bar> = children.iter().filter_map(|key| timeline.bar(*key)).collect();
+            let mut steps: BTreeMap<i64, Vec<&Bar>> = BTreeMap::new();
+            for bar in &bars {
+                match bar.kind {
+                    BarKind::Node => {
+                        let id = join(&path, &bar.name);
+                        steps.entry(timeline.step(bar).unwrap_or(0)).or_default().push(bar);
+                        scopes.push((id, &bar.children, bar.state == BarState::Done));
+                    }
+                    // A tool may run a graph.
+                    BarKind::Tool | BarKind::Model if !bar.children.is_empty() => {
+                        scopes.push((path.clone(), &bar.children, false));
+                    }
+                    BarKind::Tool | BarKind::Model => {}
+                }
+            }
+            self.add_steps(&path, &steps, until, timeline, (is_done, attempt));
+        }
+    }
+
+    fn add_steps(
+        &mut self,
+        path: &str,
+        steps: &BTreeMap<i64, Vec<&Bar>>,
+        until: Timestamp,
+        timeline: &Timeline,
+        (is_done, attempt): (bool, &Attempt),
+    ) {
+        let is_root = path.is_empty();
+        let mut before: Vec<String> = match is_root && !self.stopped_after.is_empty() {
+            true => std::mem::take(&mut self.stopped_after),
+            false => vec![START.to_string()],
+        };
+        for bars in steps.values() {
+            let mut names: BTreeMap<&str, u64> = BTreeMap::new();
+            bars.iter().for_each(|bar| *names.entry(&bar.name).or_default() += 1);
+            for bar in bars {
+                let parallel = names.get(&*bar.name).copied().unwrap_or(1);
+                self.visit(join(path, &bar.name), bar, until, (timeline.step(bar), attempt.number, parallel));
+            }
+            for (from, (to, times)) in before.iter().flat_map(|from| names.iter().map(move |to| (from, to))) {
+                *self.transitions.entry((path.to_string(), from.clone(), to.to_string())).or_default() += times;
+            }
+            before = names.keys().map(|name| name.to_string()).collect();
+        }
+        if is_done && !steps.is_empty() {
+            for from in &before {
+                *self.transitions.entry((path.to_string(), from.clone(), END.to_string())).or_default() += 1;
+            }
+        } else if is_root && attempt.state == BarState::Interrupted {
+            // A node that asked runs again; what came before it leads there.
+            let asked: BTreeSet<&str> = steps
+                .values()
+                .next_back()
+                .into_iter()
+                .flatten()
+                .filter(|bar| bar.state == BarState::Interrupted)
+                .map(|bar| &*bar.name)
+                .collect();
+            self.stopped_after = if asked.is_empty() { before } else { Vec::new() };
+        }
+    }
+
+    fn visit(&mut self, id: String, bar: &Bar, until: Timestamp, (step, attempt, parallel): (Option<i64>, u64, u64)) {
+        if !self.nodes.contains_key(&id) {
+            self.order.push(id.clone());
+        }
+        let node =
+            self.nodes.entry(id).or_insert_with(|| NodeActivity { lacks_times: true, ..NodeActivity::default() });
+        node.visits += 1;
+        if bar.known.is_both() {
+            node.lacks_times = false;
+            let ended = bar.ended.unwrap_or(until);
+            node.total += Duration::try_from(ended.duration_since(bar.started)).unwrap_or_default();
+        }
+        node.running += u64::from(bar.state == BarState::Running);
+        node.failures += u64::from(bar.state == BarState::Failed);
+        if bar.first_seq >= node.last {
+            (node.state, node.last, node.step) = (Some(bar.state), bar.first_seq, step);
+            (node.attempt, node.parallel) = (attempt, parallel);
+        }
+    }
+}
+
+fn join(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_string() } else { format!("{path}{SEPARATOR}{name}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{PairMetadata, Payload};
+    use crate::{Data, End, Event, EventNames, Item, Outcome, Record};
+    use serde_json::{Value, json};
+
+    #[derive(Default)]
+    struct Script {
+        timeline: Timeline,
+        seq: Seq,
+        ms: i64,
+    }
+
+    impl Script {
+        fn event(&mut self, name: &str, data: &Value) {
+            (self.seq, self.ms) = (self.seq.next(), self.ms + 100);
+            let (name, ns) = EventNames::default().split(name);
+            let at = Timestamp::from_millisecond(1_800_000_000_000 + self.ms).unwrap();
+            let data = Data::Json(data.to_string().into());
+            let event = Event { seq: self.seq, at, conn: 1, replayed: false, name, ns, id: None, data };
+            self.timeline.apply_event(&Payload::of(&event).paired(&mut PairMetadata::default()));
+        }
+
+        fn run(&mut self, id: &str) {
+            self.event("metadata", &json!({"run_id": id, "attempt": 1}));
+        }
+
+        /// Runs nodes in parallel: one step.
+        fn step(&mut self, ns: &str, nodes: &[&str]) {
+            self.starts(ns, nodes);
+            for (n, node) in nodes.iter().enumerate() {
+                let id = format!("{ns}{node}{n}{}", self.ms / 100_000);
+                self.event(
+                    &name("tasks", ns),
+                    &json!({"id": id, "name": node, "error": null, "result": {}, "interrupts": []}),
+                );
+            }
+            self.ms = (self.ms / 100_000 + 1) * 100_000;
+        }
+
+        fn starts(&mut self, ns: &str, nodes: &[&str]) {
+            self.ms = (self.ms / 100_000 + 1) * 100_000;
+            for (n, node) in nodes.iter().enumerate() {
+                let id = format!("{ns}{node}{n}{}", self.ms / 100_000);
+                self.event(&name("tasks", ns), &json!({"id": id, "name": node, "input": {}, "triggers": []}));
+            }
+        }
+
+        fn end(&mut self, outcome: Outcome) {
+            let at = Timestamp::from_millisecond(1_800_000_000_000 + self.ms).unwrap();
+            let end = End {
+                at,
+                outcome,
+                detail: None,
+                events: 0,
+                bytes: 0,
+                connections: 1,
+                duplicates: 0,
+                gaps: 0,
+                malformed: 0,
+            };
+            self.timeline.apply_item(&Item::Record(Record::End(end)));
+        }
+
+        fn activity(&self) -> GraphActivity {
+            let mut cache = ActivityCache::default();
+            cache.update(&self.timeline, Timestamp::MIN);
+            // Reading again changes nothing.
+            assert!(!cache.update(&self.timeline, Timestamp::MIN));
+            cache.activity().clone()
+        }
+    }
+
+    fn name(event: &str, ns: &str) -> String {
+        if ns.is_empty() { event.to_string() } else { format!("{event}|{ns}") }
+    }
+
+    #[test]
+    fn loops_are_counted_with_visits_and_times() {
+        let mut script = Script::default();
+        script.run("r");
+        for node in ["chat", "tools", "chat", "tools", "chat"] {
+            script.step("", &[node]);
+        }
+        script.end(Outcome::Success);
+        let activity = script.activity();
+        let chat = activity.node("chat").unwrap();
+        assert_eq!((chat.visits, chat.total, chat.lacks_times), (3, Duration::from_millis(300), false));
+        let taken = |from: &str, to: &str| activity.taken(from, to);
+        assert_eq!((taken("chat", "tools"), taken("tools", "chat")), (2, 2));
+        assert_eq!(
+            (taken(START, "chat"), taken("chat", END), taken("tools", END), taken("chat", "chat")),
+            (1, 1, 0, 0)
+        );
+        let observed = activity.observed();
+        let ids: Vec<&str> = observed.nodes().iter().map(|node| &*node.id).collect();
+        assert_eq!((ids, observed.edges().len()), (vec![START, "chat", "tools", END], 4));
+    }
+
+    #[test]
+    fn a_fan_out_visits_a_node_several_times_in_one_step() {
+        let mut script = Script::default();
+        script.run("r");
+        script.step("", &["plan"]);
+        script.step("", &["research", "research", "research", "check"]);
+        script.step("", &["merge"]);
+        script.starts("", &["write", "write"]);
+        let activity = script.activity();
+        let research = activity.node("research").unwrap();
+        assert_eq!((research.visits, research.parallel, research.state), (3, 3, Some(BarState::Done)));
+        assert_eq!(activity.taken("plan", "research"), 3);
+        // Both may have led there.
+        assert_eq!((activity.taken("research", "merge"), activity.taken("check", "merge")), (1, 1));
+        let write = activity.node("write").unwrap();
+        assert_eq!((write.running, write.state), (2, Some(BarState::Running)));
+        assert_eq!(activity.taken("merge", END), 0, "the run is active");
+    }
+
+    #[test]
+    fn edges_into_subgraphs_are_taken_if_their_nodes_ran() {
+        let mut script = Script::default();
+        script.run("r");
+        script.step("", &["plan"]);
+        script.starts("", &["sub"]);
+        let id = format!("sub0{}", script.ms / 100_000);
+        script.step(&format!("sub:{id}"), &["first"]);
+        script.step(&format!("sub:{id}"), &["last"]);
+        script.event("tasks", &json!({"id": id, "name": "sub", "error": null, "result": {}, "interrupts": []}));
+        script.step("", &["join"]);
+        let activity = script.activity();
+        let taken = |from: &str, to: &str| activity.taken(from, to);
+        assert_eq!((taken("plan", "sub:first"), taken("sub:first", "sub:last"), taken("sub:last", "join")), (1, 1, 1));
+        assert_eq!((taken("plan", "sub:other"), taken("plan", "sub"), taken("sub", "join")), (0, 1, 1));
+        let group = activity.group("sub", ["sub:first", "sub:last", "sub:other"].into_iter());
+        assert_eq!((group.visits, group.state), (1, Some(BarState::Done)));
+    }
+
+    #[test]
+    fn a_run_that_continues_after_a_breakpoint_does_not_come_from_start() {
+        let mut script = Script::default();
+        script.run("r1");
+        script.step("", &["draft"]);
+        script.end(Outcome::Interrupted);
+        script.run("r2");
+        script.step("", &["send"]);
+        script.end(Outcome::Success);
+        let activity = script.activity();
+        assert_eq!(
+            (activity.taken("draft", "send"), activity.taken(START, "send"), activity.taken("send", END)),
+            (1, 0, 1)
+        );
+    }
+}

@@ -1,0 +1,78 @@
+//! The colors of the nodes of a thread, the same in all views.
+
+use crate::widgets::line::{Line, Tone};
+use runtail_core::graph::{Graph, SEPARATOR};
+use std::collections::HashMap;
+
+/// The colors of a graph's nodes: their numbers in the order of the server. Until the graph is known, colors are derived from
+/// the names, and two nodes can have the same one.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct NodeColors {
+    by_name: HashMap<String, u8>,
+    /// By the color of the name alone; `None` if several nodes have it.
+    by_label: HashMap<u8, Option<u8>>,
+}
+
+impl NodeColors {
+    /// Numbers the nodes of a graph. Events name the nodes of subgraphs without their path.
+    pub fn new(graph: &Graph) -> NodeColors {
+        let mut colors = NodeColors::default();
+        for (number, node) in graph.nodes().iter().filter(|node| node.is_real()).enumerate() {
+            let number = color_of(number);
+            let name = node.id.rsplit(SEPARATOR).next().unwrap_or(&node.id);
+            for name in [&node.id[..], name] {
+                colors.by_name.entry(name.to_string()).or_insert(number);
+            }
+            if let Tone::Label(label) = Tone::label(name) {
+                colors.by_label.entry(label).and_modify(|known| *known = None).or_insert(Some(number));
+            }
+        }
+        colors
+    }
+
+    /// Gives the names of nodes, and their bars, the colors of their nodes.
+    pub fn apply(&self, line: &mut Line) {
+        if self.by_name.is_empty() {
+            return;
+        }
+        for piece in line.left.iter_mut().chain(&mut line.right) {
+            if let Tone::Label(label) = piece.tone {
+                let by_name = self.by_name.get(piece.text.trim()).copied();
+                let number = by_name.or_else(|| self.by_label.get(&label).copied().flatten());
+                piece.tone = number.map_or(piece.tone, Tone::Label);
+            }
+        }
+    }
+}
+
+/// Returns the label of a node's number in its graph.
+pub(super) fn color_of(number: usize) -> u8 {
+    // A multiple of the number of colors in any theme, so that the order of the colors continues.
+    u8::try_from(number % 240).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn names_and_bars_have_the_color_of_their_node() {
+        let graph = Graph::read(&json!({"nodes": [{"id": "__start__"}, {"id": "chat"}, {"id": "sub:tools"}]}));
+        let colors = NodeColors::new(&graph);
+        let mut line = Line::of(Tone::label("tools"), "tools").with(Tone::Dim, " ").with(Tone::label("chat"), "███");
+        line.push(Tone::label("other"), "other");
+        let other = Tone::label("other");
+        colors.apply(&mut line);
+        let tones: Vec<Tone> = line.left.iter().map(|piece| piece.tone).collect();
+        assert_eq!(tones, [Tone::Label(1), Tone::Dim, Tone::Label(0), other]);
+    }
+
+    #[test]
+    fn eight_nodes_have_eight_numbers() {
+        let nodes: Vec<_> = (0..8).map(|n| json!({"id": format!("node {n}")})).collect();
+        let colors = NodeColors::new(&Graph::read(&json!({"nodes": nodes})));
+        let numbers: std::collections::BTreeSet<u8> = colors.by_name.values().copied().collect();
+        assert_eq!(numbers.len(), 8);
+    }
+}

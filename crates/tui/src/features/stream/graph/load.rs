@@ -1,0 +1,172 @@
+//! Loading the graph of an assistant, once per assistant and refresh.
+
+use super::{GraphView, Stops};
+use crate::features::stream::StreamState;
+use crate::features::stream::viewer::{View, Viewer};
+use crate::session::Cx;
+use crate::session::msg::{Epoch, ServerRef, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind};
+use crate::widgets::area::Area;
+use jiff::Timestamp;
+use runtail_api::ApiError;
+use runtail_core::graph::Graph;
+use std::sync::Arc;
+
+/// Graphs that are kept for other threads.
+const MAX_KNOWN: usize = 20;
+
+/// What is loaded, and what is being loaded.
+#[derive(Debug, Default)]
+pub(super) struct Loading {
+    /// The request in progress.
+    number: Option<u64>,
+    /// The assistant of the graph, and how often the user had refreshed.
+    wanted: Option<(String, u64)>,
+    has_graph: bool,
+    failure: Option<Failure>,
+}
+
+/// Why there is no graph of the server.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Failure {
+    /// The server has no graphs, or none of this assistant.
+    NotOffered,
+    /// The cause, in a few words.
+    Request(String),
+}
+
+impl Loading {
+    pub fn has_graph(&self) -> bool {
+        self.has_graph
+    }
+
+    pub fn is_loading(&self) -> bool {
+        self.number.is_some()
+    }
+
+    pub fn failure(&self) -> Option<&Failure> {
+        self.failure.as_ref()
+    }
+}
+
+/// Graphs of assistants that were loaded in this session.
+#[derive(Debug, Default)]
+pub struct KnownGraphs(Vec<(ServerRef, String, Arc<Graph>)>);
+
+impl KnownGraphs {
+    fn get(&self, server: &ServerRef, assistant: &str) -> Option<&Arc<Graph>> {
+        self.0.iter().find(|(known, id, _)| known == server && id == assistant).map(|(.., graph)| graph)
+    }
+
+    fn keep(&mut self, server: ServerRef, assistant: String, graph: Arc<Graph>) {
+        self.0.retain(|(known, id, _)| *known != server || *id != assistant);
+        if self.0.len() >= MAX_KNOWN {
+            self.0.remove(0);
+        }
+        self.0.push((server, assistant, graph));
+    }
+}
+
+impl GraphView {
+    /// Returns the request in progress: its number and the assistant.
+    fn request(&self) -> Option<(u64, &str)> {
+        Some((self.loading.number?, &self.loading.wanted.as_ref()?.0))
+    }
+
+    fn on_graph(&mut self, result: Result<Arc<Graph>, ApiError>) {
+        self.loading.number = None;
+        match result {
+            Ok(graph) if graph.is_empty() => self.loading.failure = Some(Failure::NotOffered),
+            Ok(graph) => {
+                self.loading.has_graph = true;
+                self.set_graph(graph);
+            }
+            Err(error) if error.may_lack_call() => self.loading.failure = Some(Failure::NotOffered),
+            Err(error) => {
+                let cause = error.status().map_or_else(|| error.cause(), |status| status.to_string());
+                self.loading.failure = Some(Failure::Request(cause));
+            }
+        }
+    }
+}
+
+impl StreamState {
+    /// Updates the Graph view if it is shown. A graph that is already known gives all views the colors of its nodes.
+    pub(in crate::features::stream) fn lay_out_graph(&mut self, cx: &Cx<'_>) {
+        let area = self.area_of(View::Graph, cx);
+        self.request_graph(area.is_some(), || cx.session.next_stream.take());
+        if let (Some(area), Some(viewer)) = (area, self.tabs.shown_mut()) {
+            viewer.prepare_graph(area);
+        }
+    }
+
+    /// Uses the graph of the shown thread's assistant if it is known, and requests it if the Graph view needs it.
+    fn request_graph(&mut self, is_shown: bool, number: impl Fn() -> u64) {
+        let Some(viewer) = self.tabs.shown_mut() else { return };
+        let Some(assistant) = viewer.assistant().filter(|_| !viewer.is_recording()) else { return };
+        let refreshes = viewer.refreshes;
+        let known = self.known_graphs.get(&viewer.server, assistant).cloned();
+        let wanted = (assistant.to_string(), refreshes);
+        let loading = &mut viewer.graph.loading;
+        if loading.wanted.as_ref() == Some(&wanted) || !(is_shown || known.is_some()) {
+            return;
+        }
+        let is_first = loading.wanted.as_ref().is_none_or(|(known, _)| *known != wanted.0);
+        *loading = Loading { wanted: Some(wanted), has_graph: loading.has_graph && !is_first, ..Loading::default() };
+        match known.filter(|_| is_first) {
+            Some(graph) => viewer.graph.on_graph(Ok(graph)),
+            None => loading.number = Some(number()),
+        }
+    }
+
+    /// Adds the requests for graphs.
+    pub(in crate::features::stream) fn graph_subscriptions(&self, out: &mut Vec<Subscription>) {
+        for viewer in self.tabs.all() {
+            if let Some((number, assistant)) = viewer.graph.request() {
+                let kind = SubscriptionKind::Graph(viewer.server.clone(), assistant.to_string());
+                out.push(Subscription::new(SubscriptionId::Graph(number), Epoch::default(), kind));
+            }
+        }
+    }
+
+    /// Applies a loaded graph.
+    pub fn on_graph(&mut self, number: u64, event: SubscriptionEvent) {
+        let SubscriptionEvent::Graph(result) = event else { return };
+        let is_wanted = |viewer: &&mut Viewer| viewer.graph.loading.number == Some(number);
+        let Some(viewer) = self.tabs.all_mut().iter_mut().find(is_wanted) else { return };
+        let assistant = viewer.graph.loading.wanted.as_ref().map(|(assistant, _)| assistant.clone());
+        if let (Ok(graph), Some(assistant)) = (&result, assistant) {
+            self.known_graphs.keep(viewer.server.clone(), assistant, graph.clone());
+        }
+        viewer.graph.on_graph(result);
+    }
+
+    /// Records that a request's task failed.
+    pub fn on_graph_panic(&mut self, number: u64, why: &str) {
+        let is_wanted = |viewer: &&mut Viewer| viewer.graph.loading.number == Some(number);
+        if let Some(viewer) = self.tabs.all_mut().iter_mut().find(is_wanted) {
+            viewer.graph.loading.number = None;
+            viewer.graph.loading.failure = Some(Failure::Request(why.to_string()));
+        }
+    }
+}
+
+impl Viewer {
+    /// Returns the assistant of the thread, or of the run that was started.
+    pub fn assistant(&self) -> Option<&str> {
+        self.present().status.thread_records().assistant().or_else(|| self.started_assistant_id())
+    }
+
+    /// Returns the name of the thread's graph, if it is known.
+    pub(super) fn graph_name(&self) -> Option<String> {
+        self.present().status.thread_records().thread?.graph_id.clone().or_else(|| self.started_assistant())
+    }
+
+    /// Updates the Graph view in its area.
+    fn prepare_graph(&mut self, area: Area) {
+        let playhead = self.playhead().and_then(|playhead| self.event_log.arrival(playhead.at));
+        // In a closed stream nothing grows.
+        let now = playhead.unwrap_or(if self.is_open() { self.now } else { Timestamp::MIN });
+        let stops = Stops::of(self.shown_status());
+        self.graph.prepare(&self.projections.timeline, now, stops, area);
+    }
+}

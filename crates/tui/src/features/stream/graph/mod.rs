@@ -1,0 +1,252 @@
+//! The Graph view: the graph of the thread's assistant as rails, with what ran, how often and how long.
+
+mod actions;
+mod colors;
+mod export;
+mod load;
+mod picture;
+mod rows;
+mod view;
+
+pub use load::KnownGraphs;
+pub(super) use view::draw;
+
+use crate::widgets::area::Area;
+use crate::widgets::line::Line;
+use colors::NodeColors;
+use jiff::Timestamp;
+use load::Loading;
+use picture::Picture;
+use runtail_core::graph::{Graph, group_of, is_in};
+use runtail_core::model::ThreadStatus;
+use runtail_stream::Seq;
+use runtail_stream::projection::{ActivityCache, Timeline};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Minimum height for the rails; below it, only the path of the newest run is shown.
+const MIN_HEIGHT: u16 = 8;
+/// Rails take up to this part of the width, in percent, before groups are folded and rails are cut.
+const MAX_RAILS: usize = 40;
+
+/// The Graph view of a thread.
+#[derive(Debug, Default)]
+pub struct GraphView {
+    loading: Loading,
+    activity: ActivityCache,
+    stops: Stops,
+    /// The graph as the server describes it, or as observed.
+    whole: Arc<Graph>,
+    is_observed: bool,
+    colors: NodeColors,
+    /// Counts changes of `whole` and of the folds.
+    version: u64,
+    /// Groups and sets of siblings that the user folded (true) or unfolded.
+    chosen: BTreeMap<String, bool>,
+    picture: Picture,
+    /// The node under the cursor, by its id.
+    cursor: Option<String>,
+    /// Whether the cursor stays where the user moved it, instead of following the running node.
+    is_paused: bool,
+    /// The first visible row.
+    top: usize,
+    /// Nodes before and after which the next run stops.
+    breakpoints: Breakpoints,
+    area: Area,
+}
+
+/// Where the thread stands, by its status.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Stops {
+    /// Whether a run is active. Otherwise nothing runs, even if the stream didn't report its end.
+    is_active: bool,
+    /// The nodes that ask something.
+    asks: Vec<String>,
+    /// The nodes before which the run stopped.
+    next: Vec<String>,
+}
+
+impl Stops {
+    fn of(status: &ThreadStatus) -> Stops {
+        let is_active = status.is_active() || matches!(status, ThreadStatus::Loading | ThreadStatus::Unknown { .. });
+        let (mut asks, mut next) = (Vec::new(), Vec::new());
+        match status {
+            ThreadStatus::Waiting { questions, .. } => {
+                asks.extend(questions.iter().filter_map(|question| question.node.clone()));
+            }
+            ThreadStatus::Paused { next: nodes, .. } | ThreadStatus::Stopped { next: nodes, .. } => {
+                next.clone_from(nodes);
+            }
+            _ => {}
+        }
+        Stops { is_active, asks, next }
+    }
+}
+
+/// The breakpoints of the next run that is composed on a thread.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Breakpoints {
+    pub before: BTreeSet<String>,
+    pub after: BTreeSet<String>,
+}
+
+impl Breakpoints {
+    /// Changes those of a node: before it, after it, both, none.
+    fn turn(&mut self, node: &str) {
+        let set = |nodes: &mut BTreeSet<String>, is_set: bool| match is_set {
+            true => drop(nodes.insert(node.to_string())),
+            false => drop(nodes.remove(node)),
+        };
+        let (before, after) = match (self.before.contains(node), self.after.contains(node)) {
+            (false, false) => (true, false),
+            (true, false) => (false, true),
+            (false, true) => (true, true),
+            (true, true) => (false, false),
+        };
+        set(&mut self.before, before);
+        set(&mut self.after, after);
+    }
+
+    /// Returns a description of those of a node.
+    fn words(&self, node: &str) -> &'static str {
+        match (self.before.contains(node), self.after.contains(node)) {
+            (true, true) => "before and after",
+            (true, false) => "before",
+            (false, true) => "after",
+            (false, false) => "neither before nor after",
+        }
+    }
+}
+
+impl GraphView {
+    /// Returns the breakpoints for the next run.
+    pub fn breakpoints(&self) -> &Breakpoints {
+        &self.breakpoints
+    }
+
+    /// Returns the memory that it uses, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.whole.nodes().len() * 512 + self.whole.edges().len() * 64
+    }
+
+    /// Updates the picture and the activity. Running nodes count up to `now`.
+    fn prepare(&mut self, timeline: &Timeline, now: Timestamp, stops: Stops, area: Area) {
+        self.area = area;
+        let mut is_changed = self.activity.update(timeline, now);
+        is_changed |= self.stops != stops;
+        self.stops = stops;
+        if !self.loading.has_graph() {
+            let observed = self.activity.activity().observed();
+            if *self.whole != observed {
+                self.set_whole(Arc::new(observed), true);
+            }
+        }
+        let width = usize::from(area.w);
+        if self.picture.is_outdated(self.version, width) {
+            let rules = picture::Rules { is_observed: self.is_observed, chosen: &self.chosen, width };
+            self.picture = Picture::new(&self.whole, &rules, self.version);
+            is_changed = true;
+        }
+        if is_changed {
+            self.picture.apply(&self.whole, self.activity.activity(), &self.stops);
+        }
+        if !self.is_paused {
+            self.cursor = self.picture.newest_row().map(|row| self.picture.node_of_row(row).id.clone());
+        }
+        self.scroll_to_cursor();
+    }
+
+    /// Uses the graph of the server.
+    fn set_graph(&mut self, graph: Arc<Graph>) {
+        self.set_whole(graph, false);
+    }
+
+    fn set_whole(&mut self, graph: Arc<Graph>, is_observed: bool) {
+        self.colors = NodeColors::new(&graph);
+        (self.whole, self.is_observed) = (graph, is_observed);
+        self.version += 1;
+    }
+
+    /// Gives the names of nodes in a line of any view the colors that they have in the graph.
+    pub fn color(&self, line: &mut Line) {
+        self.colors.apply(line);
+    }
+
+    /// Returns the row of the cursor.
+    fn cursor_row(&self) -> Option<usize> {
+        let id = self.cursor.as_deref()?;
+        if let Some(row) = self.picture.row_of(id) {
+            return Some(row);
+        }
+        // It may be folded, or its group may be unfolded.
+        let mut group = group_of(id);
+        while let Some(id) = group {
+            if let Some(row) = self.picture.row_of(id) {
+                return Some(row);
+            }
+            group = group_of(id);
+        }
+        (0..self.picture.rows()).find(|row| is_in(&self.picture.node_of_row(*row).id, id))
+    }
+
+    fn set_cursor(&mut self, row: usize) {
+        if row < self.picture.rows() {
+            self.cursor = Some(self.picture.node_of_row(row).id.clone());
+            self.is_paused = true;
+            self.scroll_to_cursor();
+        }
+    }
+
+    fn scroll_to_cursor(&mut self) {
+        let (rows, height) = (self.picture.rows(), self.height());
+        if let Some(row) = self.cursor_row() {
+            self.top = self.top.clamp((row + 1).saturating_sub(height), row);
+        }
+        self.top = self.top.min(rows.saturating_sub(height));
+    }
+
+    /// Returns the number of visible rows.
+    pub fn height(&self) -> usize {
+        usize::from(self.area.h).saturating_sub(2).max(1)
+    }
+
+    /// Moves the cursor by rows.
+    pub fn step(&mut self, lines: isize) {
+        let last = self.picture.rows().saturating_sub(1);
+        let row = self.cursor_row().unwrap_or(0);
+        self.set_cursor(row.saturating_add_signed(lines).min(last));
+    }
+
+    /// Moves to the first row.
+    pub fn to_start(&mut self) {
+        self.set_cursor(0);
+    }
+
+    /// Follows the running node.
+    pub fn follow(&mut self) {
+        self.is_paused = false;
+    }
+
+    /// Returns whether the cursor follows the running node.
+    pub fn follows(&self) -> bool {
+        !self.is_paused
+    }
+
+    /// Moves the cursor to a line of the view.
+    pub fn point_at(&mut self, line: usize) {
+        if let Some(line) = line.checked_sub(1).filter(|line| *line < self.height()) {
+            self.set_cursor(self.top + line);
+        }
+    }
+
+    /// Returns the name of the node under the cursor.
+    pub fn name_under_cursor(&self) -> Option<String> {
+        Some(self.picture.node_of_row(self.cursor_row()?).id.clone())
+    }
+
+    /// Returns the first event of the last visit of the node under the cursor.
+    fn last_visit(&self) -> Option<Seq> {
+        let activity = self.picture.activity(self.cursor_row()?);
+        (activity.visits > 0).then_some(activity.last)
+    }
+}
