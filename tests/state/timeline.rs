@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use runtail_stream::projection::{Attempt, BarState, Projections, Timeline};
 use runtail_stream::{Data, Decoder, End, Event, Frame, Framer, Item, Outcome, Record, Seq};
-use runtail_tui::features::stream::views::timeline_rows::TimelineRows;
+use runtail_tui::features::stream::views::timeline_rows::{Frame as TimelineFrame, TimelineRows};
 use runtail_tui::widgets::scroll::Place;
 use std::fmt::Write;
 use std::path::Path;
@@ -213,11 +213,16 @@ proptest! {
                 projections.apply(&Item::Record(Record::Event(event)));
             }
             let timeline = &projections.timeline;
+            // The row of a run without bars disappears with its first bar.
+            let was_bar = rows.is_bar(place.cursor.key);
             let before = rows.seq_at(timeline, place.cursor.key);
-            rows.prepare(timeline, now, &mut place);
-            prop_assert!(before.is_none() || rows.seq_at(timeline, place.cursor.key) == before);
+            // The same run is shown, unless there is no cursor.
+            let frame = TimelineFrame { now, anchor: before, width: 100, height: 30, has_badge: true };
+            rows.prepare(&projections, frame, &mut place);
+            prop_assert!(!was_bar || rows.seq_at(timeline, place.cursor.key) == before);
             let mut rebuilt = TimelineRows::default();
-            rebuilt.prepare(timeline, now, &mut Place::at_start());
+            rebuilt.prepare(&projections, frame, &mut Place::at_start());
+            prop_assert_eq!(rows.around(), rebuilt.around());
             let lines = |rows: &TimelineRows| (0..rows.len()).map(|key| rows.line(&projections, key, 100)).collect::<Vec<_>>();
             prop_assert_eq!(lines(&rows), lines(&rebuilt));
             if !rows.is_empty() {

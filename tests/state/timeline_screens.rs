@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use runtail_stream::{Data, Event, EventNames, Item, Outcome, Record, Seq};
 use runtail_testkit::dash::{Dash, demo_like};
+use runtail_tui::features::stream::viewer::View;
 use runtail_tui::session::msg::Msg;
 use serde_json::{Value, json};
 
@@ -88,7 +89,8 @@ fn timeline_shows_live_and_ended_runs() {
     // Running bars grow without new events.
     thread.dash.later(900);
     thread.dash.feed(Msg::Tick);
-    assert!(thread.dash.screen().contains("◐ running 1.3s"), "{}", thread.dash.screen());
+    let join = thread.dash.screen().lines().find(|line| line.contains("3  join")).map(str::to_string).unwrap();
+    assert!(join.contains("1.3s") && join.contains("►"), "{join}");
     thread.dash.end(Outcome::Success);
     insta::assert_snapshot!("timeline_ended_140x40", thread.dash.screen());
     thread.dash.resize(80, 24);
@@ -124,7 +126,7 @@ fn subgraphs_can_be_folded() {
     thread.dash.keys("f");
     thread.send_run();
     // Selects the subgraph.
-    thread.dash.keys("<Home><Down><Down><Down><Down><Down>");
+    thread.dash.keys("<Home><Down><Down>");
     assert!(
         thread.dash.body().lines().any(|line| line.contains('▌') && line.contains("research")),
         "{}",
@@ -158,7 +160,7 @@ fn timeline_shares_the_cursor_with_other_views() {
     let mut thread = ScriptedThread::new((120, 30));
     thread.dash.keys("f");
     thread.send_run();
-    thread.dash.keys("<Home><Down><Down><Down><Down>");
+    thread.dash.keys("<Home><Down>");
     let at = thread.dash.app.viewer().unwrap().anchor().unwrap();
     assert!(
         thread.dash.body().lines().any(|line| line.contains('▌') && line.contains("search")),
@@ -179,8 +181,10 @@ fn timeline_shares_the_cursor_with_other_views() {
             thread.dash.screen()
         );
     }
+    // Enter shows the event in Messages.
     thread.dash.keys("<Enter>");
-    assert!(thread.dash.screen().contains("event 16 · tasks"), "{}", thread.dash.screen());
+    let viewer = thread.dash.app.viewer().unwrap();
+    assert_eq!((viewer.view(), viewer.anchor()), (View::Messages, Some(Seq(16))));
 }
 
 #[test]
@@ -217,8 +221,8 @@ fn timeline_search_and_filter_include_new_bars() {
     assert!(at_rank(&mut thread.dash), "{}", thread.dash.screen());
     thread.dash.keys("<Esc>&node:search<Enter>");
     let body = thread.dash.body();
-    assert!(body.contains("search") && !body.contains("plan"), "{body}");
-    assert!(body.contains("source: tasks") && body.contains("0s"), "the source and the axis are still shown: {body}");
+    assert!(body.contains("search") && !body.contains("1  plan"), "{body}");
+    assert!(body.contains("STEP  NODE") && body.contains("0s"), "the axis is still shown: {body}");
 }
 
 #[test]
@@ -236,4 +240,32 @@ fn filter_scan_finishes_while_bars_are_added() {
     let viewer = thread.dash.app.viewer().unwrap();
     assert!(!viewer.finding().is_scanning(), "the scan restarts with each bar: {:?}", viewer.hidden());
     assert_eq!(viewer.hidden().map(|(hidden, ..)| hidden), Some(6));
+}
+
+#[test]
+fn timeline_zooms_sorts_and_shows_the_critical_path_only() {
+    let mut thread = ScriptedThread::new((140, 40));
+    thread.dash.keys("f");
+    thread.send_run();
+    thread.dash.end(Outcome::Success);
+    let names = |dash: &mut Dash| {
+        let screen = dash.screen();
+        let rows = screen.lines().skip_while(|line| !line.contains("STEP  NODE")).skip(1);
+        let words = ["plan", "search", "research", "fetch", "rank", "join"];
+        let of = |line: &str| words.into_iter().find(|word| line.split(' ').any(|part| part == *word));
+        rows.take_while(|line| !line.contains('│') || line.contains(" │ ")).filter_map(of).collect::<Vec<_>>()
+    };
+    let all = names(&mut thread.dash);
+    thread.dash.keys("c");
+    let critical = names(&mut thread.dash);
+    assert!(critical.contains(&"research") && !critical.contains(&"search"), "{all:?} {critical:?}");
+    thread.dash.keys("cs");
+    assert!(thread.dash.screen().contains("by duration"), "{}", thread.dash.screen());
+    assert_eq!(names(&mut thread.dash).first(), Some(&"research"), "{}", thread.dash.screen());
+    thread.dash.keys("ss<Home>+");
+    assert!(!thread.dash.screen().contains("whole run shown"), "{}", thread.dash.screen());
+    thread.dash.keys("<Right>");
+    insta::assert_snapshot!("timeline_zoomed_140x40", thread.dash.screen());
+    thread.dash.keys("<Left>-");
+    assert!(thread.dash.screen().contains("whole run shown"), "{}", thread.dash.screen());
 }

@@ -1,11 +1,11 @@
 //! Delivery statistics: received, duplicate and possibly missing events, and the ages of the last event and the last
 //! heartbeat.
 
+use super::rates::Rates;
 use super::rows::{Rows, Weigh};
 use crate::{Data, Event, IdKey, Item, Record, Seq};
 use jiff::Timestamp;
 use runtail_core::text;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,8 +24,6 @@ const MISSED_HEARTBEATS: u32 = 2;
 const MIN_HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 const MIN_SILENCE: Duration = Duration::from_secs(4);
 const MAX_SILENCE: Duration = Duration::from_secs(20);
-/// Time window of the event rate, in seconds.
-const RATE_WINDOW: i64 = 5;
 
 /// Returns whether a connection resumed after this id receives all events. No event has one of these ids.
 pub fn is_start(id: &str) -> bool {
@@ -131,8 +129,8 @@ pub struct DeliveryLog {
     pause: Duration,
     last_heartbeat: Option<Timestamp>,
     heartbeat_interval: Option<Duration>,
-    /// The most recent seconds (Unix time) with events, each with the number of live events.
-    seconds: VecDeque<(i64, u32)>,
+    /// Events and tokens per second.
+    pub rates: Rates,
     newest_id: Option<IdKey>,
 }
 
@@ -161,7 +159,7 @@ impl Default for DeliveryLog {
             pause: Duration::ZERO,
             last_heartbeat: None,
             heartbeat_interval: None,
-            seconds: VecDeque::new(),
+            rates: Rates::default(),
             newest_id: None,
         }
     }
@@ -181,6 +179,11 @@ impl DeliveryLog {
     /// Returns statistics by event name, in order of first appearance. The last entry collects names beyond the limit.
     pub fn names(&self) -> impl Iterator<Item = &NameSums> {
         self.names.iter().chain(Some(&self.others).filter(|others| others.events > 0))
+    }
+
+    /// Returns whether events have ids, by which their order and duplicates are checked.
+    pub fn has_ids(&self) -> bool {
+        self.newest_id.is_some()
     }
 
     /// Returns the heartbeat interval, once two heartbeats were received on one connection.
@@ -210,22 +213,16 @@ impl DeliveryLog {
         self.connections.last().map(|connection| connection.opened)
     }
 
-    /// Returns the event rate per second over the last few whole seconds before a time.
-    pub fn rate(&self, now: Timestamp) -> f64 {
-        let now = now.as_second();
-        let recent = self.seconds.iter().filter(|(second, _)| (now - RATE_WINDOW..now).contains(second));
-        let count: u32 = recent.map(|(_, count)| count).sum();
-        // Don't underestimate the rate of a stream that is younger than the window.
-        let first = self.seconds.front().map_or(now, |(second, _)| *second);
-        f64::from(count) / (now - first).clamp(1, RATE_WINDOW) as f64
-    }
-
     /// Returns the seconds from a time (the start of the run) to the first token.
     pub fn seconds_to_first_token(&self, start: Timestamp) -> Option<f64> {
         Some(self.first_token_at?.duration_since(start).as_secs_f64())
     }
 
-    pub(super) fn add_tokens(&mut self, at: Option<Timestamp>, tokens: u64) {
+    pub(super) fn add_tokens(&mut self, event: &Event, tokens: u64) {
+        let at = event.time();
+        if tokens > 0 && !event.replayed {
+            self.rates.add_tokens(event.at, tokens);
+        }
         if tokens > 0 {
             self.tokens += tokens;
             self.first_token_at = self.first_token_at.or(at);
@@ -237,6 +234,7 @@ impl DeliveryLog {
             Item::Record(Record::Event(event)) => self.apply_event(event),
             Item::Record(Record::Open { at, conn, status, resumed_after }) => {
                 self.note_alive(*at);
+                self.rates.set_connected(*at, true);
                 self.last_heartbeat = None;
                 self.connections.push(Connection {
                     conn: *conn,
@@ -249,6 +247,7 @@ impl DeliveryLog {
                 });
             }
             Item::Record(Record::Close { at, conn, reason }) => {
+                self.rates.set_connected(*at, false);
                 if let Some(open) = self.connections.last_mut().filter(|c| c.conn == *conn) {
                     open.closed = Some(*at);
                     open.reason = Some(reason.clone());
@@ -344,14 +343,7 @@ impl DeliveryLog {
         if event.replayed {
             return;
         }
-        let second = event.at.as_second();
-        match self.seconds.back_mut() {
-            Some((last, count)) if *last == second => *count += 1,
-            _ => self.seconds.push_back((second, 1)),
-        }
-        while self.seconds.len() > RATE_WINDOW as usize + 2 {
-            self.seconds.pop_front();
-        }
+        self.rates.add_event(event.at);
     }
 }
 
@@ -376,13 +368,14 @@ mod tests {
     fn rates_and_out_of_order_events() {
         let mut delivery = DeliveryLog::default();
         let now = |s| Timestamp::from_second(s).unwrap();
-        assert_eq!(delivery.rate(now(100)), 0.0);
+        let rate = |delivery: &DeliveryLog, s| delivery.rates.mean(now(s)).0;
+        assert_eq!(rate(&delivery, 100), 0.0);
         for second in 100..110 {
             for n in 0..10 {
                 delivery.apply(&event(second, &format!("{second}-{n}")));
             }
         }
-        assert_eq!((delivery.rate(now(110)), delivery.rate(now(112)), delivery.rate(now(200))), (10.0, 6.0, 0.0));
+        assert_eq!((rate(&delivery, 110), rate(&delivery, 112), rate(&delivery, 200)), (10.0, 6.0, 0.0));
         delivery.apply(&event(110, "105-0"));
         delivery.apply(&event(110, "opaque"));
         assert_eq!((delivery.received, delivery.late, delivery.bytes), (102, 1, 102));

@@ -243,7 +243,7 @@ fn a_replay_without_server_times_has_no_times() {
     assert_eq!(projections.metrics.runs()[0].took(at(200)), None);
     assert_eq!((projections.timeline.bars()[0].took(), projections.timeline.attempt(0).unwrap().took()), (None, None));
     assert_eq!(
-        (projections.delivery.last_event_at, projections.delivery.rate(at(101)), projections.delivery.received),
+        (projections.delivery.last_event_at, projections.delivery.rates.mean(at(101)).0, projections.delivery.received),
         (None, 0.0, 4)
     );
     assert!(projections.lifecycle.rows().iter().take(2).all(|row| row.at.is_none()));

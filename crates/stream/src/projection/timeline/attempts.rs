@@ -107,6 +107,7 @@ impl Timeline {
     /// Ends the newest attempt. Running bars end with it if their ends are not reported; otherwise they are abandoned.
     /// `at` is the end time, and whether it is known; `None` means the time of its last event.
     pub(super) fn end_attempt(&mut self, state: BarState, detail: Option<String>, at: Option<(Timestamp, bool)>) {
+        self.changes += 1;
         let Some(attempt) = self.attempts.back_mut() else { return };
         let (time, known) = at.unwrap_or((attempt.seen, attempt.is_timed));
         if attempt.ended.is_some() {
@@ -159,6 +160,7 @@ impl Timeline {
         let shift_scope =
             |scope: &mut Scope| [&mut scope.after, &mut scope.busy_until].into_iter().for_each(shift_if_known);
         let keys = self.keys_of(attempt);
+        self.changes += 1;
         let Some(attempt) = self.attempts.get_mut(attempt) else { return };
         (attempt.clock, attempt.skew) = (Clock::Server, skew);
         if !attempt.recorded.start {

@@ -242,7 +242,7 @@ fn model_name(raw: &RawValue) -> Option<Cow<'_, str>> {
 /// Returns the id of the model call that wrote a message, and whether the message's id shows that a model wrote it.
 /// Python uses `lc_run--<id>` (followed by `-0` in states) and JavaScript `run-<id>`; callbacks contain only the id
 /// itself.
-fn call_id(id: &str) -> (&str, bool) {
+pub(super) fn call_id(id: &str) -> (&str, bool) {
     let Some(bare) = id.strip_prefix("lc_run--").or_else(|| id.strip_prefix("run-")) else { return (id, false) };
     match bare.split_at_checked(36) {
         Some((uuid, rest)) if rest.starts_with('-') => (uuid, true),

@@ -87,7 +87,7 @@ impl Timeline {
     /// Assigns an id to a bar.
     pub(super) fn name_bar(&mut self, id: &str, key: u64) {
         let id = self.names.get(id);
-        if let Some(bar) = self.bar_mut(key).filter(|bar| bar.kind == BarKind::Node && bar.id.is_none()) {
+        if let Some(bar) = self.bar_mut(key).filter(|bar| bar.kind != BarKind::Tool && bar.id.is_none()) {
             bar.id = Some(id.clone());
         }
         self.ids.insert(id, key);
@@ -253,6 +253,7 @@ impl Timeline {
     /// Applies the start time and step of a bar as reported by a better source.
     pub(super) fn set_start(&mut self, key: u64, step: Option<i64>, stamp: EventStamp) {
         self.add_source(key, stamp.source);
+        self.changes += 1;
         let Some(bar) = self.bar_mut(key) else { return };
         if bar.estimated || stamp.source == BarSource::Debug {
             let until = bar.ended.unwrap_or(Timestamp::MAX);
@@ -296,6 +297,7 @@ impl Timeline {
     /// Ends a bar and its running descendants.
     pub(super) fn close(&mut self, key: u64, state: BarState, detail: Option<Box<str>>, stamp: EventStamp) {
         self.add_source(key, stamp.source);
+        self.changes += 1;
         let exact = self.is_exact();
         let Some(bar) = self.bar_mut(key) else { return };
         if bar.ended.is_some() && stamp.source < bar.source {

@@ -4,11 +4,14 @@
 
 mod attempts;
 mod calls;
+mod critical;
 mod fold;
 mod read;
 mod recorded;
 #[cfg(test)]
 mod tests;
+
+pub use critical::{Segment, Span, critical_path, own_time};
 
 use super::rows::{Rows, Weigh, namespace_weight};
 use super::status::{Checkpoint, RunEntry, RunOutcome};
@@ -154,7 +157,7 @@ pub struct Bar {
     pub source: BarSource,
     /// Whether its start or end is only estimated.
     pub estimated: bool,
-    /// The id of its task or tool call, if known.
+    /// The id of its task, or of a model call's message without the prefix, if known.
     id: Option<Arc<str>>,
     /// Which of its times come from checkpoints.
     recorded: Recorded,
@@ -168,8 +171,8 @@ pub struct Bar {
 }
 
 impl Bar {
-    /// Returns the id of its task or tool call, if known.
-    pub(crate) fn id(&self) -> Option<&str> {
+    /// Returns the id of its task, or of a model call's message as in [`message_key`], if known.
+    pub fn id(&self) -> Option<&str> {
         self.id.as_deref()
     }
 
@@ -309,6 +312,8 @@ pub struct Timeline {
     evicted_attempts: u64,
     /// Incremented when bars are added, evicted or moved.
     shape: u64,
+    /// Incremented when a bar gets another start, end or state.
+    changes: u64,
     /// Counts changes of attempts before the newest.
     generation: u64,
     names: Interner,
@@ -333,6 +338,7 @@ impl Default for Timeline {
             attempts: VecDeque::new(),
             evicted_attempts: 0,
             shape: 0,
+            changes: 0,
             generation: 0,
             names: Interner::default(),
             run_id: None,
@@ -381,6 +387,11 @@ impl Timeline {
         self.shape
     }
 
+    /// Returns a counter that changes with the times and states of bars, but not when a running bar grows.
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
     /// Returns a counter that changes with any attempt before the newest.
     pub fn generation(&self) -> u64 {
         self.generation
@@ -416,6 +427,7 @@ impl Timeline {
     pub(super) fn apply_run<'a>(&mut self, run: &RunEntry, checkpoints: impl Iterator<Item = &'a Checkpoint>) {
         let Some(id) = run.run_id.as_deref().filter(|_| run.is_recorded) else { return };
         let is_of_run = |attempt: &Attempt| attempt.run_id.as_deref() == Some(id) && !attempt.is_superseded;
+        self.changes += 1;
         let mut of_run = self.attempts.iter_mut().enumerate().filter(|(_, attempt)| is_of_run(attempt));
         if let Some((first, attempt)) = of_run.next() {
             attempt.apply_record(run, true);
@@ -438,7 +450,8 @@ impl Timeline {
     pub(super) fn forget_records(&mut self) {
         if self.attempts.iter().all(|attempt| attempt.is_recorded) {
             let (shape, generation, max_bytes) = (self.shape + 1, self.generation + 1, self.bars.max_bytes());
-            *self = Timeline { shape, generation, run_id: self.run_id.take(), ..Timeline::default() };
+            let changes = self.changes + 1;
+            *self = Timeline { shape, changes, generation, run_id: self.run_id.take(), ..Timeline::default() };
             self.bars.limit(max_bytes);
         }
     }
@@ -483,6 +496,11 @@ impl Timeline {
             | Item::Silent { .. } => {}
         }
     }
+}
+
+/// Returns the part of a message's id that identifies its model call: [`Bar::id`] of the call.
+pub fn message_key(id: &str) -> &str {
+    calls::call_id(id).0
 }
 
 fn between(from: Timestamp, to: Timestamp) -> Duration {

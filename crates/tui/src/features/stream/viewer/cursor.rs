@@ -2,8 +2,8 @@
 //! any view moves the cursor. While the viewer follows new events there is no cursor.
 
 use super::{VIEWS, View, Viewer};
-use crate::features::stream::views;
 use crate::features::stream::views::message::Unanswered;
+use crate::features::stream::views::timeline_rows::Frame;
 use crate::widgets::line::Line;
 use crate::widgets::scroll;
 use crate::widgets::scroll::{LinePos, Place, ScrollList};
@@ -47,7 +47,7 @@ impl Viewer {
     /// arrivals and has none.
     pub fn unseen(&self) -> u64 {
         match self.view() {
-            View::Delivery | View::History => 0,
+            View::Delivery | View::Graph | View::History => 0,
             view => self.place(view).unseen(&self.rows(view)),
         }
     }
@@ -81,6 +81,7 @@ impl Viewer {
             Some(checkpoint) => checkpoint.at.unwrap_or(self.now),
             None => playhead.and_then(|playhead| self.event_log.arrival(playhead.at)).unwrap_or(self.now),
         };
+        let has_thread = self.has_thread();
         for (view, width, height) in windows.iter().copied() {
             self.windows[view as usize] = (width, height);
             match view {
@@ -95,18 +96,16 @@ impl Viewer {
                     // In a closed stream nothing grows.
                     let is_shown = open || self.checkpoint.is_some();
                     let now = if is_shown { shown_at } else { Timestamp::MIN };
-                    if self.bars.prepare(&self.projections.timeline, now, place) {
+                    let frame = Frame { now, anchor: self.anchor, width, height, has_badge: has_thread };
+                    if self.bars.prepare(&self.projections, frame, place) {
                         self.find.forget(view as usize);
                     }
+                    let (head, foot) = self.bars.around();
+                    let rows = height.saturating_sub(head.len() + foot.len()).max(1);
+                    self.windows[view as usize] = (width, rows);
                 }
                 View::Runs => self.prepare_runs(),
-                View::Delivery => {
-                    let has_server = !self.is_recording();
-                    let options = views::delivery::Options { now: shown_at, open, has_server, width };
-                    let rows = || views::delivery::rows(&self.projections, &self.event_log, options, &self.tz);
-                    // A checkpoint has no events that could be delivered.
-                    self.delivery_rows = if self.checkpoint.is_some() { Vec::new() } else { rows() };
-                }
+                View::Delivery => self.prepare_delivery(shown_at, open, width),
                 _ => {}
             }
             self.scan(view);
@@ -141,7 +140,7 @@ impl Viewer {
             self.sync_state();
             return;
         }
-        if view == View::History {
+        if matches!(view, View::Graph | View::History) {
             return;
         }
         let moved = self.synced_cursor[view as usize] != Some(self.anchor);
@@ -186,6 +185,9 @@ impl Viewer {
         if self.view() == View::History {
             return self.history.point_at(line);
         }
+        if self.view() == View::Graph {
+            return self.graph.point_at(line);
+        }
         if self.view() == View::State {
             return self.move_in_state(|place, rows, height| {
                 let spot = scroll::window(&rows, place.top, height).nth(line);
@@ -207,11 +209,17 @@ impl Viewer {
         if self.view() == View::History {
             return self.history.step(lines);
         }
+        if self.view() == View::Graph {
+            return self.graph.step(lines);
+        }
         if self.view() == View::State {
             return self.move_in_state(|place, rows, height| match whole_window {
                 true => place.page(&rows, height, lines),
                 false => place.step(&rows, height, lines),
             });
+        }
+        if self.view() == View::Timeline && !whole_window && self.turn_at_edge(lines) {
+            return;
         }
         self.move_in_view(
             |place, rows, height| {
@@ -220,23 +228,13 @@ impl Viewer {
         );
     }
 
-    /// Folds the bar under the cursor, or moves to its parent.
-    pub fn fold_bar(&mut self) {
-        let key = self.place(View::Timeline).cursor.key;
-        if let Some(parent) = self.bars.fold(&self.projections.timeline, key) {
-            self.move_in_view(|place, rows, height| place.go(rows, height, LinePos { key: parent, line: 0 }));
-        }
-    }
-
-    /// Unfolds the bar under the cursor.
-    pub fn unfold_bar(&mut self) {
-        self.bars.unfold(self.place(View::Timeline).cursor.key);
-    }
-
     /// Moves to the first line.
     pub fn to_start(&mut self) {
         if self.view() == View::History {
             return self.history.to_edge(true);
+        }
+        if self.view() == View::Graph {
+            return self.graph.to_start();
         }
         if self.view() == View::State {
             return self.move_in_state(|place, rows, height| place.to_start(&rows, height));
@@ -254,6 +252,7 @@ impl Viewer {
         }
         let view = self.view();
         match view {
+            View::Graph => self.graph.follow(),
             View::History => self.history.to_edge(false),
             View::State => {
                 self.set_anchor(view, None);
@@ -268,6 +267,9 @@ impl Viewer {
     pub fn height(&self) -> usize {
         if self.view() == View::History {
             return self.history.height();
+        }
+        if self.view() == View::Graph {
+            return self.graph.height();
         }
         self.windows[self.view() as usize].1
     }
@@ -301,7 +303,11 @@ impl Viewer {
             rendered.as_ref().and_then(|(_, lines)| lines.get(spot.line).cloned()).unwrap_or_default()
         };
         scroll::window(&rows, place.top, height)
-            .map(|spot| (self.highlight(view, spot, line(spot)), !place.follow && is_under_cursor(spot)))
+            .map(|spot| {
+                let mut shown = self.highlight(view, spot, line(spot));
+                self.graph.color(&mut shown);
+                (shown, !place.follow && is_under_cursor(spot))
+            })
             .collect()
     }
 

@@ -18,6 +18,9 @@ impl Viewer {
             self.timestamps = prefs.timestamps;
             self.blocks.set_timestamps(prefs.timestamps);
         }
+        if self.delivery.prices != prefs.prices {
+            self.delivery.prices.clone_from(&prefs.prices);
+        }
         if self.wrap != prefs.wrap {
             self.wrap = prefs.wrap;
             self.blocks.wrap = prefs.wrap;

@@ -28,8 +28,10 @@ impl Viewer {
                 let rows = extent(self.projections.values.rows());
                 (rows.first, rows.end)
             }
-            // Delivery is always written as a whole.
-            View::Delivery => (0, 1),
+            // These are always written as a whole.
+            View::Delivery | View::Graph => (0, 1),
+            // The Timeline is written run by run.
+            View::Timeline => (0, self.bars.run_count(&self.projections.timeline) as u64),
             view => (self.all_rows(view).first(), self.all_rows(view).end()),
         }
     }
@@ -67,12 +69,19 @@ impl Viewer {
             }
             return (end, after);
         }
+        if exported(view, format) == View::Graph {
+            if next < end {
+                self.graph.write(&self.graph.title(self), format, part);
+            }
+            return (end, after);
+        }
         // Skip entries that were evicted since the last part.
         let first = self.export_range(view, format).0;
         let (mut key, mut after) = (next.max(first), after);
         let most = key.saturating_add(MAX_CHECKED);
         while key < end.min(most) && !part.is_full() {
-            if !self.is_visible(view, key) {
+            let is_run = view == View::Timeline && format != Format::Jsonl;
+            if !is_run && !self.is_visible(exported(view, format), key) {
                 key += 1;
                 continue;
             }
@@ -97,7 +106,7 @@ impl Viewer {
     fn delivery_head(&self, format: Format, part: &mut Part) {
         let title = match format {
             Format::Jsonl => return,
-            Format::Text => "Delivery report",
+            Format::Text | Format::Svg | Format::Mermaid => "Delivery report",
             Format::Markdown => "# Delivery report",
         };
         part.text(format!("{title}\n\n"));
@@ -152,7 +161,8 @@ impl Viewer {
         } else {
             let rows = views::delivery::export_rows(&self.projections, &self.event_log, self.now, &self.tz);
             let text = |line: &crate::widgets::line::Line| line.text().trim_end().to_string() + "\n";
-            let text: String = rows.iter().map(|row| text(&row.line)).collect();
+            let all: String = rows.iter().map(|row| text(&row.line)).collect();
+            let text = format!("{}\n{all}", self.delivery_text());
             match format {
                 Format::Markdown => part.add(Chunk::Code("", text.into())),
                 _ => part.text(text),
@@ -247,11 +257,15 @@ impl Viewer {
                     self.event(&event, is_text, part);
                 }
             }
+            View::Timeline => {
+                let text = self.bars.twin(&self.projections, usize::try_from(key).unwrap_or(usize::MAX));
+                match is_text {
+                    true => part.text(text),
+                    false => part.add(Chunk::Code("", text.into())),
+                }
+            }
             view => {
-                // Timeline bars use the width of the view.
-                let width =
-                    if view == View::Timeline { self.windows[view as usize].0.max(100) } else { MAX_SUMMARY_WIDTH };
-                let line = self.whole_line(view, key, width);
+                let line = self.whole_line(view, key, MAX_SUMMARY_WIDTH);
                 let joined =
                     |pieces: &[crate::widgets::line::Piece]| pieces.iter().map(|p| p.text.as_str()).collect::<String>();
                 let (left, right) = (joined(&line.left), joined(&line.right));
@@ -339,13 +353,13 @@ impl Viewer {
 /// Returns the view to export. A view that is not a list of events is exported as Raw.
 fn exported(view: View, format: Format) -> View {
     match (format, view) {
-        (Format::Jsonl, View::Messages | View::Timeline) => View::Raw,
+        (Format::Jsonl, View::Messages | View::Timeline | View::Graph) => View::Raw,
         (_, view) => view,
     }
 }
 
 fn is_table(view: View) -> bool {
-    !matches!(view, View::Messages | View::State | View::Raw | View::Custom)
+    !matches!(view, View::Messages | View::State | View::Raw | View::Custom | View::Timeline | View::Graph)
 }
 
 fn cell(text: &str) -> String {

@@ -179,7 +179,7 @@ impl Viewer {
             self.find.is_scanning |= !index.is_complete();
             filtered = Some(index);
         }
-        if !self.find.pattern.is_empty() && !matches!(view, View::State | View::History) {
+        if !self.find.pattern.is_empty() && !matches!(view, View::State | View::Graph | View::History) {
             // Delivery is short and all of its lines change, so it is always rescanned.
             let mut index = hits.take().filter(|_| view != View::Delivery).unwrap_or_else(|| self.new_index(view));
             let scan_key =
@@ -218,7 +218,7 @@ impl Viewer {
 
     /// Returns whether the filter applies to a view, whose entries must belong to events.
     fn is_filterable(&self, view: View) -> bool {
-        !matches!(view, View::State | View::Delivery | View::History)
+        !matches!(view, View::State | View::Delivery | View::Graph | View::History)
     }
 
     fn message(&self, key: u64) -> Option<&Message> {

@@ -322,8 +322,13 @@ impl Viewer {
 
     /// Returns the assistant of the run that was started here, if there is one.
     pub fn started_assistant(&self) -> Option<String> {
+        self.started_assistant_id().map(str::to_string)
+    }
+
+    /// Like [`Viewer::started_assistant`], borrowed.
+    pub fn started_assistant_id(&self) -> Option<&str> {
         match &self.target {
-            StreamTarget::Start { body, .. } => Some(body.assistant_id.clone()),
+            StreamTarget::Start { body, .. } => Some(&body.assistant_id),
             _ => None,
         }
     }
@@ -420,13 +425,7 @@ impl Viewer {
 
     fn live_line(&self, now: Timestamp, brief: bool) -> Line {
         let delivery = self.delivery_log();
-        let rate = delivery.rate(now);
         let mut line = Line::new();
-        if rate >= 1.0 && !brief {
-            let rate = rate.round() as u64;
-            let s = if rate == 1 { "" } else { "s" };
-            line.push(Tone::Plain, &format!("{} event{s}/s  ", text::count(rate)));
-        }
         if let Some(pulse) = self.pulse(now) {
             line.left.extend(pulse.left.into_iter().filter(|piece| !(brief && piece.tone == Tone::Dim)));
             return line;

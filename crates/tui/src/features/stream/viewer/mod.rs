@@ -1,11 +1,14 @@
 //! A stream on the screen: one event log, its projections, and the views that share one cursor.
 
+mod bars;
 mod checkpoint;
 mod cursor;
+mod delivery;
 mod display_options;
 mod export;
 mod find;
 pub mod head;
+mod rates;
 mod rows;
 mod runs;
 mod state;
@@ -13,6 +16,7 @@ mod stuck;
 mod time_travel;
 
 use super::find::Find;
+use super::graph::GraphView;
 use super::history::History;
 use super::modes_dialog::StreamModes;
 use super::views;
@@ -58,12 +62,14 @@ pub enum View {
     Raw,
     /// Delivery, timing and token usage.
     Delivery,
+    /// The graph of the assistant, with what ran. It has a cursor of its own.
+    Graph,
     /// The checkpoints of the thread, as the server has them. It has a cursor of its own.
     History,
 }
 
 /// All views, in the order of their keys.
-pub const VIEWS: [View; 9] = [
+pub const VIEWS: [View; 10] = [
     View::Messages,
     View::Updates,
     View::State,
@@ -72,6 +78,7 @@ pub const VIEWS: [View; 9] = [
     View::Custom,
     View::Raw,
     View::Delivery,
+    View::Graph,
     View::History,
 ];
 
@@ -87,11 +94,12 @@ impl View {
             View::Custom => "Custom",
             View::Raw => "Raw",
             View::Delivery => "Delivery",
+            View::Graph => "Graph",
             View::History => "History",
         }
     }
 
-    /// Returns the digit of its key. 9 is reserved.
+    /// Returns the digit of its key.
     pub fn digit(self) -> char {
         match self {
             View::Messages => '1',
@@ -102,6 +110,7 @@ impl View {
             View::Custom => '6',
             View::Raw => '7',
             View::Delivery => '8',
+            View::Graph => '9',
             View::History => '0',
         }
     }
@@ -192,8 +201,11 @@ pub struct Viewer {
     blocks: Blocks,
     runs: UnseenRuns,
     delivery_rows: Vec<views::delivery::Row>,
+    delivery: delivery::DeliveryState,
     find: Find,
     bars: TimelineRows,
+    /// The graph of the thread's assistant.
+    pub graph: GraphView,
     /// The checkpoints of the thread.
     pub history: History,
     /// The cancel request for the active run, if there is one.
@@ -209,6 +221,8 @@ pub struct Viewer {
     pub refreshes: u64,
     /// Whether events arrived since the stream was last shown.
     pub news: bool,
+    /// Whether the thread was only looked at: the next look at another one replaces it. Any action keeps it.
+    pub is_preview: bool,
     /// Whether events are shown as received instead of summarized.
     pub as_received: bool,
     /// The time that ages on the screen count to.
@@ -268,8 +282,10 @@ impl Viewer {
             blocks: Blocks::default(),
             runs: UnseenRuns::default(),
             delivery_rows: Vec::new(),
+            delivery: delivery::DeliveryState::default(),
             find: Find::default(),
             bars: TimelineRows::default(),
+            graph: GraphView::default(),
             history: History::default(),
             cancelling: None,
             polling: None,
@@ -277,6 +293,7 @@ impl Viewer {
             own_runs: Vec::new(),
             refreshes: 0,
             news: false,
+            is_preview: false,
             as_received: false,
             now,
             tz,
@@ -379,7 +396,7 @@ impl Viewer {
     pub fn bytes(&self) -> usize {
         let now = if self.playhead().is_some() { self.present().weight() } else { 0 };
         let shown = self.event_log.kept_bytes() + self.projections.weight() + self.past.bytes();
-        shown + now + self.other_bytes() + self.history.bytes()
+        shown + now + self.other_bytes() + self.history.bytes() + self.graph.bytes()
     }
 
     /// Drops the saved states; they can be rebuilt from the event log.
@@ -428,6 +445,17 @@ impl Viewer {
             self.halves.swap(0, 1);
         }
         self.halves[self.focused_half] = view;
+    }
+
+    /// Returns the view of the other half.
+    pub fn partner(&self) -> View {
+        self.halves[1 - self.focused_half]
+    }
+
+    /// Shows a view beside the focused one, which is then the left or upper one.
+    pub fn show_beside(&mut self, view: View) {
+        self.halves = [self.view(), view];
+        (self.focused_half, self.split) = (0, true);
     }
 
     /// Shows the next or previous view.
@@ -479,6 +507,8 @@ impl Viewer {
                 })
             }
             View::State => self.value_under_cursor(),
+            View::Delivery => Some(self.delivery_text()),
+            View::Graph => self.graph.name_under_cursor(),
             View::History => self.history.id_under_cursor().map(str::to_string),
             _ => Some(self.event_under_cursor()?.data.text().to_string()),
         }

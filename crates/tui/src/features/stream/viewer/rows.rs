@@ -83,7 +83,7 @@ impl Viewer {
         match view {
             View::Messages => self.projections.messages.evicted() + self.projections.messages.items().len() as u64,
             View::Raw => self.event_log.last_seq().0,
-            View::Timeline => extent(self.projections.timeline.bars()).end,
+            View::Timeline | View::Graph => extent(self.projections.timeline.bars()).end,
             View::Delivery => 0,
             // Before the history is loaded, the thread's state shows whether there is one.
             View::History => match self.history.len() as u64 {
@@ -108,7 +108,7 @@ impl Viewer {
             View::Runs => p.lifecycle.rows().last().and_then(|row| row.at),
             View::Custom => p.custom.rows().last().and_then(|row| row.at),
             View::Raw => p.delivery.last_event_at,
-            View::Timeline | View::Delivery | View::History => None,
+            View::Timeline | View::Delivery | View::Graph | View::History => None,
         }
     }
 
@@ -136,8 +136,8 @@ impl Viewer {
             }
             View::Timeline => Flat { first: 0, end: self.bars.len() },
             View::Delivery => Flat { first: 0, end: self.delivery_rows.len() as u64 },
-            // Its rows are not those of events.
-            View::History => Flat { first: 0, end: 0 },
+            // Their rows are not those of events.
+            View::Graph | View::History => Flat { first: 0, end: 0 },
         };
         if self.wraps(view) { ViewRows::Wrapped(flat, self, view) } else { ViewRows::Flat(flat) }
     }
@@ -157,7 +157,7 @@ impl Viewer {
         let p = &self.projections;
         let clock = self.clock(view, key);
         let line = match view {
-            View::Messages | View::State | View::History => None,
+            View::Messages | View::State | View::Graph | View::History => None,
             View::Updates => row_at(p.updates.rows(), key)
                 .map(|row| views::updates::line(row, self.event_log.get(row.seq).as_ref(), width, &clock)),
             View::Timeline => self.bars.line(p, key, width),
@@ -190,7 +190,7 @@ impl Viewer {
             // An empty log has a position for its first event.
             View::Raw => Some(Seq(spot.key)).filter(|seq| *seq <= self.event_log.last_seq()),
             View::Delivery => self.delivery_row(spot.key)?.seq,
-            View::History => None,
+            View::Graph | View::History => None,
             View::Timeline => self.bars.seq_at(&p.timeline, spot.key),
         }
     }
@@ -198,7 +198,7 @@ impl Viewer {
     /// Returns the event of an entry, in the views with one line per entry.
     pub(crate) fn entry_seq(&self, view: View, key: u64) -> Option<Seq> {
         match view {
-            View::Messages | View::State | View::Delivery | View::History => None,
+            View::Messages | View::State | View::Delivery | View::Graph | View::History => None,
             View::Runs if matches!(self.runs_row(key), Some(RunsRow::Run(_))) => None,
             view => self.seq_at(view, LinePos { key, line: 0 }),
         }
@@ -223,7 +223,7 @@ impl Viewer {
             View::Custom => last(p.custom.rows(), seq, |row| row.seq),
             View::Raw => LinePos { key: seq.0, line: 0 },
             View::Timeline => LinePos { key: self.bars.spot_of(&p.timeline, seq), line: 0 },
-            View::State | View::Delivery | View::History => return None,
+            View::State | View::Delivery | View::Graph | View::History => return None,
         })
     }
 }

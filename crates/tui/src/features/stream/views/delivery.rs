@@ -67,7 +67,7 @@ fn build(projections: &Projections, event_log: &EventLog, has_server: bool, mut 
     report.totals(delivery, event_log);
     report.gaps(delivery, event_log);
     if has_server && delivery.gaps > 0 {
-        let note = "Events in a gap can't be loaded again. Press d for the current state.";
+        let note = "Events in a gap can't be loaded again. Press 3 for the current state.";
         for row in wrap(note, report.width.saturating_sub(2)) {
             report.push(Line::of(Tone::Dim, &format!("  {row}")), None);
         }

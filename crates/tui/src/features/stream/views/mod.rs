@@ -2,6 +2,7 @@
 
 pub mod custom;
 pub mod delivery;
+pub mod delivery_summary;
 pub mod find;
 pub mod message;
 pub mod messages;
@@ -11,7 +12,10 @@ pub mod runs;
 pub mod state;
 pub mod time_travel;
 pub mod timeline;
+pub mod timeline_axis;
+pub mod timeline_picture;
 pub mod timeline_rows;
+pub mod timeline_text;
 pub mod updates;
 
 use crate::widgets::line::{Line, Tone};

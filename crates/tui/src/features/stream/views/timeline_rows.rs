@@ -1,27 +1,30 @@
-//! The rows of the Timeline view: for each attempt a heading, the source of its bars, an axis, and its bars as a
-//! foldable tree. Rows are rebuilt only for the running attempt when its tree changes; lines are rendered only when
-//! they are visible.
+//! The rows of the Timeline view: the bars of one run as a foldable tree, and the attempts of a run that was retried.
+//! The run is that of the cursor, or the newest one. Lines are rendered only when they are visible.
 
 use super::timeline as lines;
+use super::timeline::{BarRow, Grid, Shown};
+use super::timeline_axis::Window;
+use super::timeline_picture::{BarTimes, Group, Picture, groups};
 use crate::widgets::line::Line;
 use crate::widgets::scroll::Place;
 use jiff::Timestamp;
 use runtail_stream::Seq;
-use runtail_stream::projection::{Attempt, BarKind, Projections, Timeline};
+use runtail_stream::projection::{Attempt, BarKind, BarState, Projections, Timeline};
+use std::cmp::Reverse;
 use std::collections::HashSet;
+
+/// Number of bars above which the picture is computed at most once a second.
+const MANY_BARS: usize = 2_000;
+/// Minimum height of a view for lines below the bars.
+const MIN_FOOT: usize = 12;
 
 /// A row of the timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Row {
-    /// The number of evicted attempts.
-    Evicted,
-    /// The run, the attempt and its outcome.
-    Heading(u64),
-    /// The source of the bars.
-    Source(u64),
-    Axis(u64),
-    /// A blank row between two attempts.
-    Blank(u64),
+    /// The next attempt of the run.
+    Attempt(u64),
+    /// The run has no bars.
+    NoBars(u64),
     Bar(Branch),
 }
 
@@ -29,6 +32,8 @@ pub enum Row {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Branch {
     pub key: u64,
+    /// The bar at the top level that contains it.
+    pub root: u64,
     /// The number of enclosing bars.
     pub depth: u16,
     /// For the enclosing bars and the bar itself, whether another bar follows at the same level: one bit each,
@@ -38,6 +43,34 @@ pub struct Branch {
     pub forked: bool,
     /// The number of folded bars in it.
     pub hidden: u32,
+}
+
+/// The order of the bars at each level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    #[default]
+    Start,
+    Duration,
+    Own,
+}
+
+impl Order {
+    /// Returns its name on the screen.
+    pub fn word(self) -> &'static str {
+        match self {
+            Order::Start => "start",
+            Order::Duration => "duration",
+            Order::Own => "self time",
+        }
+    }
+
+    fn next(self) -> Order {
+        match self {
+            Order::Start => Order::Duration,
+            Order::Duration => Order::Own,
+            Order::Own => Order::Start,
+        }
+    }
 }
 
 impl Row {
@@ -50,15 +83,42 @@ impl Row {
     }
 }
 
-/// The rows of a timeline, and its folded bars.
+/// What the rows are prepared for.
+#[derive(Debug, Clone, Copy)]
+pub struct Frame {
+    /// Durations of running work count up to this time.
+    pub now: Timestamp,
+    /// The event under the cursor; `None` for the newest run.
+    pub anchor: Option<Seq>,
+    pub width: usize,
+    pub height: usize,
+    /// Whether another line of the page shows the status of the newest run.
+    pub has_badge: bool,
+}
+
+/// The version of the tree that the rows show: the counters of the timeline and its first bar.
+type Version = (u64, u64, u64, u64);
+
+/// The rows of a timeline, and how they are shown.
 #[derive(Debug, Default)]
 pub struct TimelineRows {
     rows: Vec<Row>,
     folded: HashSet<u64>,
-    /// The number of the newest attempt, and its first row.
-    newest: (u64, usize),
-    /// The version of the tree that the rows show, its first bar and its first attempt.
-    shown: Option<(u64, u64, (u64, u64))>,
+    groups: Vec<Group>,
+    /// The first attempt of the shown group, unless it is the newest, and the cursor that it was chosen for.
+    chosen: Option<(u64, Option<Seq>)>,
+    /// The index of the shown group.
+    at: usize,
+    picture: Picture,
+    /// The version and the second of the picture.
+    pictured: Option<(Version, i64)>,
+    /// The version and the group of the rows.
+    shown: Option<(Version, usize)>,
+    order: Order,
+    only_critical: bool,
+    window: Option<Window>,
+    head: Vec<Line>,
+    foot: Vec<Line>,
     now: Timestamp,
 }
 
@@ -78,83 +138,183 @@ impl TimelineRows {
 
     /// Drops the rows when another tree is shown. Folded bars stay folded.
     pub fn forget(&mut self) {
-        self.shown = None;
+        (self.shown, self.pictured, self.chosen) = (None, None, None);
+    }
+
+    /// Returns the lines above and below the rows.
+    pub fn around(&self) -> (&[Line], &[Line]) {
+        (&self.head, &self.foot)
     }
 
     /// Updates the rows from the tree, and keeps the scroll position on the same row. Returns whether rows were
-    /// renumbered. Durations of running work count up to `now`.
-    pub fn prepare(&mut self, timeline: &Timeline, now: Timestamp, place: &mut Place) -> bool {
-        self.now = now;
-        let (shape, first, evicted) = (timeline.shape(), timeline.bars().evicted(), timeline.evicted_attempts());
-        let older = (evicted, timeline.generation());
-        let before = self.shown.replace((shape, first, older));
-        if before == self.shown {
+    /// renumbered.
+    pub fn prepare(&mut self, projections: &Projections, frame: Frame, place: &mut Place) -> bool {
+        let timeline = &projections.timeline;
+        self.now = frame.now;
+        let first = timeline.bars().evicted();
+        let version = (timeline.shape(), timeline.changes(), timeline.generation(), first);
+        if self.shown.is_none_or(|(before, _)| before != version) {
+            self.groups = groups(timeline);
+        }
+        let before = self.at;
+        self.choose(timeline, frame.anchor);
+        if before != self.at {
+            self.window = None;
+        }
+        self.compute_picture(projections, version);
+        let renumbered = self.rebuild(timeline, (version, self.at), place);
+        self.around_rows(projections, frame);
+        renumbered
+    }
+
+    /// Chooses the group of the cursor, or the newest one.
+    fn choose(&mut self, timeline: &Timeline, anchor: Option<Seq>) {
+        let last = self.groups.len().saturating_sub(1);
+        let first_of = |group: &Group| group.first().copied();
+        let Some(seq) = anchor else {
+            (self.at, self.chosen) = (last, None);
+            return;
+        };
+        let chosen = self.chosen.and_then(|(first, of)| {
+            let at = self.groups.iter().position(|group| group.contains(&first))?;
+            Some((at, of))
+        });
+        let start = |at: usize| timeline.attempt(first_of(self.groups.get(at)?)?).map(|attempt| attempt.first_seq);
+        let by_seq = (0..self.groups.len()).rev().find(|at| start(*at).is_some_and(|start| start <= seq)).unwrap_or(0);
+        self.at = match chosen {
+            Some((at, of)) if of == anchor || start(at) == start(by_seq) => at,
+            _ => by_seq,
+        };
+        self.chosen = self.groups.get(self.at).and_then(first_of).map(|first| (first, anchor));
+    }
+
+    fn compute_picture(&mut self, projections: &Projections, version: Version) {
+        let Some(group) = self.groups.get(self.at) else {
+            self.picture = Picture::default();
+            return;
+        };
+        let second = self.now.as_second();
+        let is_same = self.picture.attempts == *group;
+        let newest = group.last().and_then(|number| projections.timeline.attempt(*number));
+        let is_running = newest.is_some_and(|attempt| attempt.ended.is_none());
+        // Running work grows with each event and second.
+        let is_large = self.rows.len() > MANY_BARS;
+        let is_current = self.pictured.is_some_and(|(of, at)| match is_running {
+            true => is_large && at == second && self.picture.is_running,
+            false => of == version && !self.picture.is_running,
+        });
+        if !is_same || !is_current {
+            self.picture = Picture::of(projections, group, self.now);
+            self.pictured = Some((version, second));
+            // The rows depend on the picture.
+            if self.only_critical || self.order != Order::Start {
+                self.shown = None;
+            }
+        }
+    }
+
+    fn rebuild(&mut self, timeline: &Timeline, shown: (Version, usize), place: &mut Place) -> bool {
+        let before = self.shown.replace(shown);
+        // Times don't change the rows.
+        let is_same = |(of, at): (Version, usize)| {
+            at == shown.1 && (of.0, of.2, of.3) == (shown.0.0, shown.0.2, shown.0.3) && !self.rows.is_empty()
+        };
+        if before.is_some_and(is_same) {
             return false;
         }
         let rows_before = [place.cursor.key, place.top.key].map(|key| self.row(key).copied());
-        // Ended attempts change only when bars are evicted or folded.
-        let only_grew = before.is_some_and(|before| (before.1, before.2) == (first, older));
-        let (from, keep) = if only_grew { self.newest } else { (evicted, 0) };
-        let replaced = self.rows.split_off(keep.min(self.rows.len()));
-        if keep == 0 && evicted > 0 {
-            self.rows.push(Row::Evicted);
-        }
-        let shown = timeline.attempts().skip_while(|(number, _)| *number < from);
-        for (number, attempt) in shown.filter(|(_, attempt)| !attempt.is_superseded) {
-            if !self.rows.is_empty() {
-                self.rows.push(Row::Blank(number));
+        let replaced = std::mem::take(&mut self.rows);
+        let group = self.groups.get(self.at).cloned().unwrap_or_default();
+        for (nth, number) in group.iter().enumerate() {
+            let Some(attempt) = timeline.attempt(*number) else { continue };
+            if nth > 0 && attempt.number > 1 {
+                self.rows.push(Row::Attempt(*number));
             }
-            self.newest = (number, self.rows.len());
-            // A blank row belongs to the attempt after it.
-            self.newest.1 -= usize::from(self.rows.last() == Some(&Row::Blank(number)));
-            self.rows.extend([Row::Heading(number), Row::Source(number)]);
-            if !attempt.children.is_empty() {
-                self.rows.push(Row::Axis(number));
-                self.branches(timeline, attempt);
+            if attempt.children.is_empty() && nth == 0 && group.len() == 1 {
+                self.rows.push(Row::NoBars(*number));
             }
+            self.branches(timeline, attempt);
         }
         let [cursor, top] = rows_before.map(|row| row.and_then(|row| self.find(timeline, row)));
         place.cursor.key = cursor.unwrap_or(place.cursor.key);
         place.top.key = top.unwrap_or(place.top.key);
         // Usually the tree has only grown at its end.
-        let new_rows = self.rows.get(keep..).unwrap_or_default();
-        new_rows.len() < replaced.len() || !replaced.iter().zip(new_rows).all(|(old, new)| old.shows_same_item(new))
+        self.rows.len() < replaced.len() || !replaced.iter().zip(&self.rows).all(|(old, new)| old.shows_same_item(new))
+    }
+
+    /// Returns the shown bars among siblings, in order.
+    fn children(&self, timeline: &Timeline, keys: &[u64]) -> Vec<u64> {
+        let times = |key: &u64| self.picture.bar(*key);
+        let is_shown = |key: &&u64| !self.only_critical || times(key).is_none_or(|times| times.is_critical);
+        let mut shown: Vec<u64> =
+            keys.iter().filter(is_shown).copied().filter(|key| timeline.bar(*key).is_some()).collect();
+        let took = |times: &BarTimes| times.span.map(|(from, to)| to.saturating_sub(from));
+        match self.order {
+            Order::Start => {}
+            Order::Duration => shown.sort_by_key(|key| Reverse(times(key).and_then(took))),
+            Order::Own => shown.sort_by_key(|key| Reverse(times(key).map(|times| times.own))),
+        }
+        shown
     }
 
     fn branches(&mut self, timeline: &Timeline, attempt: &Attempt) {
-        let mut levels: Vec<(&[u64], usize)> = vec![(&attempt.children, 0)];
-        let (mut more, mut forked) = (0_u64, false);
+        let mut levels: Vec<(Vec<u64>, usize)> = vec![(self.children(timeline, &attempt.children), 0)];
+        let (mut more, mut forked, mut root) = (0_u64, false, 0);
         while let Some((keys, at)) = levels.last_mut() {
             let Some(&key) = keys.get(*at) else {
                 levels.pop();
                 continue;
             };
             *at += 1;
-            let (keys, next) = (*keys, *at);
+            let next = *at;
             let depth = levels.len() - 1;
             let Some(bar) = timeline.bar(key) else { continue };
+            let rest = levels.last().and_then(|(keys, _)| keys.get(next..)).unwrap_or_default();
             let follows = match depth {
                 // At the top level only the nodes of one step are siblings.
-                0 => {
-                    let next = keys[next..].iter().filter_map(|key| timeline.bar(*key));
+                0 if self.order == Order::Start && !self.only_critical => {
+                    let next = rest.iter().filter_map(|key| timeline.bar(*key));
                     let next = next.take(4).find(|bar| bar.kind == BarKind::Node);
                     bar.kind == BarKind::Node && next.is_some_and(|next| !next.leads)
                 }
-                _ => next < keys.len(),
+                0 => false,
+                _ => !rest.is_empty(),
             };
             let bit = 1 << depth.min(63);
             more = if follows { more | bit } else { more & !bit };
             if depth == 0 {
-                forked = bar.kind == BarKind::Node && (follows || !bar.leads);
+                let is_branch = follows || !bar.leads && self.order == Order::Start && !self.only_critical;
+                (forked, root) = (bar.kind == BarKind::Node && is_branch, key);
             }
-            let folded = !bar.children.is_empty() && self.folded.contains(&key);
-            let hidden = if folded { size(timeline, &bar.children) } else { 0 };
+            let inside = self.children(timeline, &bar.children);
+            let folded = !inside.is_empty() && self.folded.contains(&key);
+            let hidden = if folded { size(timeline, &inside) } else { 0 };
             let depth = u16::try_from(depth).unwrap_or(u16::MAX);
-            self.rows.push(Row::Bar(Branch { key, depth, more, forked, hidden }));
+            self.rows.push(Row::Bar(Branch { key, root, depth, more, forked, hidden }));
             if !folded {
-                levels.push((&bar.children, 0));
+                levels.push((inside, 0));
             }
         }
+    }
+
+    /// Computes the lines above and below the rows.
+    fn around_rows(&mut self, projections: &Projections, frame: Frame) {
+        let grid = Grid::new(frame.width);
+        let nth = (self.at + 1, self.groups.len());
+        let shown = Shown {
+            nth,
+            evicted: projections.timeline.evicted_attempts(),
+            window: self.window,
+            order: (self.order != Order::Start).then(|| self.order.word()),
+            only_critical: self.only_critical,
+            has_badge: frame.has_badge,
+            now: frame.now,
+        };
+        self.head = lines::head(&self.picture, projections, shown, &grid, frame.height);
+        let room = frame.height.saturating_sub(self.head.len());
+        let free = room.saturating_sub(self.rows.len());
+        let room = if frame.height >= MIN_FOOT { free.max(1) } else { 0 };
+        self.foot = lines::foot(&self.picture, &grid, room);
     }
 
     fn row(&self, key: u64) -> Option<&Row> {
@@ -177,34 +337,29 @@ impl TimelineRows {
     pub fn seq_at(&self, timeline: &Timeline, key: u64) -> Option<Seq> {
         match self.row(key)? {
             Row::Bar(branch) => Some(timeline.bar(branch.key)?.first_seq),
-            Row::Heading(n) | Row::Source(n) | Row::Axis(n) | Row::Blank(n) => Some(timeline.attempt(*n)?.first_seq),
-            Row::Evicted => Some(timeline.attempts().next()?.1.first_seq),
+            Row::Attempt(n) | Row::NoBars(n) => Some(timeline.attempt(*n)?.first_seq),
         }
     }
 
     /// Returns the row of the bar that ran at an event.
     pub fn spot_of(&self, timeline: &Timeline, seq: Seq) -> u64 {
-        let attempt = timeline.attempts().rev().find(|(_, attempt)| attempt.first_seq <= seq).map(|(number, _)| number);
-        let key = timeline.at_seq(seq).filter(|key| timeline.bar(*key).map(|bar| bar.attempt) == attempt);
-        let branch = |key| Branch { key, depth: 0, more: 0, forked: false, hidden: 0 };
-        let row = key.map(branch).map(Row::Bar).or(attempt.map(Row::Heading));
+        let branch = |key| Branch { key, root: key, depth: 0, more: 0, forked: false, hidden: 0 };
+        let row = timeline.at_seq(seq).map(branch).map(Row::Bar);
         row.and_then(|row| self.find(timeline, row)).unwrap_or(0)
     }
 
     /// Returns the line of a row.
     pub fn line(&self, projections: &Projections, key: u64, width: usize) -> Option<Line> {
         let timeline = &projections.timeline;
-        let grid = lines::Grid::new(width);
         Some(match self.row(key)? {
-            Row::Evicted => lines::evicted(timeline.evicted_attempts()),
-            Row::Blank(_) => Line::new(),
-            Row::Heading(n) => lines::heading(timeline.attempt(*n)?, projections, self.now),
-            Row::Source(n) => lines::source(timeline.attempt(*n)?, projections),
-            Row::Axis(n) => lines::axis(timeline.attempt(*n)?, self.now, &grid),
+            Row::Attempt(n) => lines::attempt_row(timeline.attempt(*n)?),
+            Row::NoBars(_) => lines::no_bars(projections),
             Row::Bar(branch) => {
                 let bar = timeline.bar(branch.key)?;
                 let attempt = timeline.attempt(bar.attempt)?;
-                lines::bar(branch, bar, timeline.step(bar), attempt, self.now, &grid)
+                let node = timeline.bar(branch.root).map_or(&*bar.name, |root| &*root.name);
+                let row = BarRow { branch, bar, step: timeline.step(bar), node, attempt, now: self.now };
+                lines::bar(row, &self.picture, self.window, &Grid::new(width))
             }
         })
     }
@@ -228,6 +383,88 @@ impl TimelineRows {
         {
             self.shown = None;
         }
+    }
+
+    /// Shows the bars in the next order. Returns its name.
+    pub fn sort(&mut self) -> &'static str {
+        self.order = self.order.next();
+        self.shown = None;
+        self.order.word()
+    }
+
+    /// Shows only the critical path, or everything again. Returns whether only the path is shown.
+    pub fn toggle_critical(&mut self) -> bool {
+        self.only_critical = !self.only_critical;
+        self.shown = None;
+        self.only_critical
+    }
+
+    /// Returns whether only a part of the run's time is shown.
+    pub fn is_zoomed(&self) -> bool {
+        self.window.is_some()
+    }
+
+    /// Shows half or twice as much time around the bar of a row.
+    pub fn zoom(&mut self, key: u64, nearer: bool) {
+        let Some(axis) = &self.picture.axis else { return };
+        let window = self.window.unwrap_or(Window::whole(axis.length));
+        let span = match self.row(key) {
+            Some(Row::Bar(branch)) => self.picture.bar(branch.key).and_then(|times| times.span),
+            _ => None,
+        };
+        let (from, to) = span.unwrap_or((window.from, window.to));
+        // The middle of the visible part of the bar stays in view.
+        let (from, to) = (from.clamp(window.from, window.to), to.clamp(window.from, window.to));
+        let zoomed = window.zoomed(nearer, from + to.saturating_sub(from) / 2, axis.length);
+        self.window = Some(zoomed).filter(|window| *window != Window::whole(axis.length));
+    }
+
+    /// Moves the visible part of the run's time.
+    pub fn pan(&mut self, forward: bool) {
+        if let Some((window, axis)) = self.window.zip(self.picture.axis.as_ref()) {
+            self.window = Some(window.panned(forward, axis.length));
+        }
+    }
+
+    /// Returns the event of the next or previous failed bar of the shown run, else of the next or previous run, which
+    /// it shows. Returns `None` if there is none.
+    pub fn next_interest(&mut self, timeline: &Timeline, key: u64, forward: bool) -> Option<Seq> {
+        let is_failed = |row: &Row| match row {
+            Row::Bar(branch) => timeline.bar(branch.key).is_some_and(|bar| bar.state == BarState::Failed),
+            Row::Attempt(_) => true,
+            Row::NoBars(_) => false,
+        };
+        let key = usize::try_from(key).ok()?;
+        let found = match forward {
+            true => (key + 1..self.rows.len()).find(|at| self.rows.get(*at).is_some_and(is_failed)),
+            false => (0..key.min(self.rows.len())).rev().find(|at| self.rows.get(*at).is_some_and(is_failed)),
+        };
+        match found {
+            Some(at) => self.seq_at(timeline, at as u64),
+            None => self.turn(timeline, forward),
+        }
+    }
+
+    /// Shows the next or previous run. Returns its first event, or `None` if there is none.
+    pub fn turn(&mut self, timeline: &Timeline, forward: bool) -> Option<Seq> {
+        let at = if forward { self.at + 1 } else { self.at.checked_sub(1)? };
+        let first = *self.groups.get(at)?.first()?;
+        let attempt = timeline.attempt(first)?;
+        let first_bar = attempt.children.iter().filter_map(|key| timeline.bar(*key)).map(|bar| bar.first_seq).min();
+        let seq = first_bar.unwrap_or(attempt.first_seq).max(attempt.first_seq);
+        self.chosen = Some((first, Some(seq)));
+        Some(seq)
+    }
+
+    /// Writes all runs as text: the critical path, the time of each node, and the bars with their times.
+    pub fn twin(&self, projections: &Projections, nth: usize) -> String {
+        let all = groups(&projections.timeline);
+        all.get(nth).map(|group| super::timeline_text::text(projections, group, self.now)).unwrap_or_default()
+    }
+
+    /// Returns the number of runs.
+    pub fn run_count(&self, timeline: &Timeline) -> usize {
+        groups(timeline).len()
     }
 }
 

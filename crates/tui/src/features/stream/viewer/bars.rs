@@ -1,0 +1,72 @@
+//! The Timeline's own keys: folding, zoom, order, and the steps between runs.
+
+use super::{View, Viewer};
+use crate::widgets::line::Line;
+use crate::widgets::scroll::{LinePos, ScrollList};
+
+impl Viewer {
+    /// Returns the lines above and below the entries of a view, which don't scroll.
+    pub fn around(&self, view: View) -> (&[Line], &[Line]) {
+        if view == View::Timeline { self.bars.around() } else { (&[], &[]) }
+    }
+
+    fn bar_key(&self) -> u64 {
+        self.place(View::Timeline).cursor.key
+    }
+
+    /// Pans a zoomed Timeline; otherwise unfolds the bar under the cursor, folds it, or moves to its parent.
+    pub fn bar_sideways(&mut self, forward: bool) {
+        let key = self.bar_key();
+        if self.bars.is_zoomed() {
+            self.bars.pan(forward);
+        } else if forward {
+            self.bars.unfold(key);
+        } else if let Some(parent) = self.bars.fold(&self.projections.timeline, key) {
+            self.move_in_view(|place, rows, height| place.go(rows, height, LinePos { key: parent, line: 0 }));
+        }
+    }
+
+    /// Shows less or more of the time around the bar under the cursor.
+    pub fn zoom_bars(&mut self, nearer: bool) {
+        let key = self.bar_key();
+        self.bars.zoom(key, nearer);
+    }
+
+    /// Changes the order of the bars. Returns its name.
+    pub fn sort_bars(&mut self) -> &'static str {
+        self.bars.sort()
+    }
+
+    /// Shows only the critical path, or everything again. Returns whether only the path is shown.
+    pub fn toggle_critical_path(&mut self) -> bool {
+        self.bars.toggle_critical()
+    }
+
+    /// Moves to the next or previous failed bar, or to another run. Returns false if there is none.
+    pub fn next_bar_of_interest(&mut self, forward: bool) -> bool {
+        let key = self.bar_key();
+        let key = if self.follows() && !forward { self.bars.len() } else { key };
+        let found = self.bars.next_interest(&self.projections.timeline, key, forward);
+        if let Some(seq) = found {
+            self.go_to(seq);
+        }
+        found.is_some()
+    }
+
+    /// Shows the next or previous run if the cursor is at the last or first bar. Returns whether it does.
+    pub(super) fn turn_at_edge(&mut self, lines: isize) -> bool {
+        let (rows, place) = (self.rows(View::Timeline), self.place(View::Timeline));
+        let is_at_edge = match lines > 0 {
+            true => rows.next(place.cursor.key).is_none(),
+            false => rows.prev(place.cursor.key).is_none(),
+        };
+        if !is_at_edge || self.follows() && lines > 0 {
+            return false;
+        }
+        let seq = self.bars.turn(&self.projections.timeline, lines > 0);
+        if let Some(seq) = seq {
+            self.go_to(seq);
+        }
+        seq.is_some()
+    }
+}

@@ -1,0 +1,107 @@
+//! The rows of the Delivery view: a summary, or all counters.
+
+use super::{View, Viewer};
+use crate::features::stream::views;
+use crate::features::stream::views::delivery_summary::Summary;
+use crate::widgets::scroll::LinePos;
+use jiff::Timestamp;
+use runtail_core::config::prices::Prices;
+
+/// Number of events below which the summary is always computed again; otherwise once a second.
+const FEW_EVENTS: u64 = 2_000;
+
+/// What the rows were computed for: the second, the width, and what they show.
+type Version = (i64, usize, u64, bool);
+
+/// How the Delivery view is shown.
+#[derive(Debug, Default)]
+pub(super) struct DeliveryState {
+    /// Whether all counters are shown instead of the summary.
+    pub all_counters: bool,
+    pub prices: Prices,
+    /// Number of rows with problems, which come first.
+    problems: usize,
+    version: Option<Version>,
+}
+
+impl Viewer {
+    /// Computes the rows of Delivery.
+    pub(super) fn prepare_delivery(&mut self, now: Timestamp, open: bool, width: usize) {
+        // A checkpoint has no events that could be delivered.
+        if self.checkpoint.is_some() {
+            self.delivery_rows = Vec::new();
+            self.delivery.version = None;
+            return;
+        }
+        let received = self.projections.delivery.received;
+        let events = if received < FEW_EVENTS || !open || self.playhead().is_some() { received } else { FEW_EVENTS };
+        let version = (now.as_second(), width, events, self.delivery.all_counters);
+        if self.delivery.version.replace(version) == Some(version) && received >= FEW_EVENTS && open {
+            return;
+        }
+        (self.delivery_rows, self.delivery.problems) = match self.delivery.all_counters {
+            true => {
+                let has_server = !self.is_recording();
+                let options = views::delivery::Options { now, open, has_server, width };
+                (views::delivery::rows(&self.projections, &self.event_log, options, &self.tz), 0)
+            }
+            false => self.summary(now, open, width).rows(),
+        };
+        if received == 0 && self.projections.delivery.gaps == 0 {
+            self.delivery_rows = Vec::new();
+        }
+    }
+
+    fn summary(&self, now: Timestamp, open: bool, width: usize) -> Summary<'_> {
+        Summary {
+            projections: &self.projections,
+            event_log: &self.event_log,
+            prices: &self.delivery.prices,
+            now,
+            open,
+            is_recording: self.is_recording(),
+            width,
+            tz: &self.tz,
+        }
+    }
+
+    /// Returns the summary of the delivery as text.
+    pub(super) fn delivery_text(&self) -> String {
+        self.summary(self.now, self.is_open(), usize::MAX).text()
+    }
+
+    /// Shows all counters, or the summary again. Returns whether all are shown.
+    pub fn toggle_counters(&mut self) -> bool {
+        self.delivery.all_counters = !self.delivery.all_counters;
+        self.delivery.version = None;
+        self.update_place(View::Delivery, |place, rows, height| place.to_start(rows, height));
+        self.delivery.all_counters
+    }
+
+    /// Moves to the next or previous problem of the summary. Returns false if there is none.
+    pub fn next_delivery_problem(&mut self, forward: bool) -> bool {
+        let at = usize::try_from(self.place(View::Delivery).cursor.key).unwrap_or(usize::MAX);
+        let has_event = |at: &usize| self.delivery_rows.get(*at).is_some_and(|row| row.seq.is_some());
+        let problems = self.delivery.problems;
+        let found = match forward {
+            true => (at.saturating_add(1)..problems).find(has_event),
+            false => (0..at.min(problems)).rev().find(has_event),
+        };
+        if let Some(key) = found {
+            let spot = LinePos { key: key as u64, line: 0 };
+            self.move_in_view(|place, rows, height| place.go(rows, height, spot));
+        }
+        found.is_some()
+    }
+
+    /// Moves to the event of the line under the cursor, in Raw. Returns false if it has none.
+    pub fn go_to_delivered(&mut self) -> bool {
+        let key = self.place(View::Delivery).cursor.key;
+        let seq = self.seq_at(View::Delivery, LinePos { key, line: 0 });
+        if let Some(seq) = seq {
+            self.go_to(seq);
+            self.show(View::Raw);
+        }
+        seq.is_some()
+    }
+}

@@ -1,0 +1,451 @@
+//! The summary of the Delivery view: problems first, what was verified, the connection, latencies, tokens with their
+//! cost, and the time of each node. Everything is also text, for copies and exports.
+
+use super::delivery::Row;
+use super::timeline::{short_count, span};
+use super::{UNKNOWN, pad};
+use crate::widgets::histogram::Histogram;
+use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::strip;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use runtail_core::config::prices::{Prices, Tokens};
+use runtail_core::text;
+use runtail_stream::projection::{BarKind, DeliveryLog, NodeMetrics, Projections, Role, RunMetrics, Usage};
+use runtail_stream::{EventLog, Seq};
+use std::time::Duration;
+
+/// Maximum bytes of a gap's reason.
+const MAX_REASON: usize = 1_000;
+/// Maximum number of gaps listed.
+const MAX_GAPS: usize = 5;
+/// Minimum width for latencies and tokens side by side.
+const MIN_WIDE: usize = 126;
+/// Columns of the table of tokens.
+const TOKENS: usize = 66;
+/// Minimum width for the whole sentence of what was verified.
+const MIN_SENTENCE: usize = 90;
+/// Columns of a histogram.
+const COLUMNS: usize = 44;
+/// Number of buckets of the strip, and their length in seconds.
+const BUCKETS: usize = 30;
+const BUCKET: i64 = 10;
+/// Columns of a model's name and of a node's name.
+const NAME: usize = 18;
+const MAX_NODES: usize = 50;
+
+/// What the summary is made from.
+#[derive(Debug, Clone, Copy)]
+pub struct Summary<'a> {
+    pub projections: &'a Projections,
+    pub event_log: &'a EventLog,
+    pub prices: &'a Prices,
+    pub now: Timestamp,
+    /// Whether more events may arrive.
+    pub open: bool,
+    /// Whether the events are those of a recording.
+    pub is_recording: bool,
+    pub width: usize,
+    pub tz: &'a TimeZone,
+}
+
+impl Summary<'_> {
+    /// Returns all rows, and how many of them are problems.
+    pub fn rows(&self) -> (Vec<Row>, usize) {
+        let mut rows = self.problems();
+        let problems = rows.len();
+        rows.push(self.verified());
+        if !self.projections.delivery.connections().is_empty() {
+            if rows.len() > 1 {
+                rows.push(line(section("connection", self.width)));
+            }
+            rows.push(line(self.connection()));
+        }
+        let (latency, tokens) = (self.latency(), self.tokens());
+        match self.width >= MIN_WIDE && !latency.is_empty() && !tokens.is_empty() {
+            true => {
+                let left = self.width.saturating_sub(TOKENS + 2);
+                let mut left_lines = vec![section("latency", left)];
+                left_lines.extend(latency);
+                let mut right_lines = vec![section("tokens and cost", self.width.saturating_sub(left + 2))];
+                right_lines.extend(tokens);
+                rows.extend(beside(left_lines, right_lines, left + 2).into_iter().map(line));
+            }
+            false => {
+                for (title, lines) in [("latency", latency), ("tokens and cost", tokens)] {
+                    if !lines.is_empty() {
+                        rows.push(line(section(title, self.width)));
+                        rows.extend(lines.into_iter().map(line));
+                    }
+                }
+            }
+        }
+        rows.extend(self.by_node());
+        (rows, problems)
+    }
+
+    /// Returns the summary as text: what its pictures show, in numbers.
+    pub fn text(&self) -> String {
+        let wide = Summary { width: MIN_WIDE - 1, ..*self };
+        let mut out: Vec<String> = wide.problems().iter().map(|row| row.line.text()).collect();
+        out.push(wide.verified().line.text());
+        if !self.projections.delivery.connections().is_empty() {
+            let rates = &self.projections.delivery.rates;
+            let now = if self.open { format!(", now {:.0}", rates.mean(self.now).0) } else { String::new() };
+            out.push(format!("events per second: peak {}{now}", rates.peak()));
+            out.extend(self.reconnects());
+        }
+        for (name, histogram) in [("ttft", self.first_tokens()), ("tool time", self.tool_times())] {
+            if histogram.count() > 0 {
+                out.push(format!("{name} {}, {}", histogram.text(", "), calls(histogram.count())));
+            }
+        }
+        out.extend(wide.tokens().iter().map(|line| line.text()).filter(|line| !line.starts_with('─')));
+        out.extend(wide.by_node().iter().skip(1).map(|row| row.line.text()));
+        out.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+    }
+
+    fn delivery(&self) -> &DeliveryLog {
+        &self.projections.delivery
+    }
+
+    /// Returns the problems, newest gaps first.
+    fn problems(&self) -> Vec<Row> {
+        let delivery = self.delivery();
+        let mut rows = Vec::new();
+        let gaps = delivery.possible_gaps();
+        for gap in gaps.iter().rev().take(MAX_GAPS) {
+            let time = |seq: Seq| self.event_log.time(seq).map(|at| self.clock(at));
+            let between = match (time(gap.after).filter(|_| gap.after > Seq::START), time(gap.after.next())) {
+                (Some(from), Some(to)) => format!("between {from} and {to}"),
+                (Some(from), None) => format!("after {from}"),
+                (None, Some(to)) => format!("before {to}"),
+                (None, None) => format!("at {}", self.clock(gap.at)),
+            };
+            let seq = Some(gap.after).filter(|after| *after > Seq::START);
+            let what = format!("gap. Events {between} may be missing: {}", text::head(&gap.why, MAX_REASON));
+            for (nth, part) in wrap(&what, self.width.saturating_sub(2).clamp(20, 4_000)).iter().enumerate() {
+                let line = match part.strip_prefix("gap").filter(|_| nth == 0) {
+                    Some(rest) => Line::of(Tone::Dim, "? ").with(Tone::Strong, "gap").with(Tone::Dim, rest),
+                    None => Line::of(Tone::Dim, "  ").with(Tone::Dim, part),
+                };
+                rows.push(Row { line, seq });
+            }
+        }
+        if !gaps.is_empty() && !self.is_recording {
+            let note = "Events in a gap can't be loaded again. Press 3 for the current state.";
+            let parts = wrap(note, self.width.saturating_sub(2).clamp(20, 4_000));
+            rows.extend(parts.iter().map(|part| line(Line::of(Tone::Dim, &format!("  {part}")))));
+        }
+        let earlier = gaps.evicted() + gaps.len().saturating_sub(MAX_GAPS) as u64;
+        let counts = [
+            (delivery.too_large, Tone::Bad, "oversized", "were truncated: their data was too large to keep."),
+            (delivery.malformed, Tone::Dim, "malformed", "have data that is not JSON."),
+            (self.event_log.evicted_rows(), Tone::Dim, "evicted", "are no longer in memory."),
+            (delivery.late, Tone::Dim, "out of order", "have an older id than an event before them."),
+            (delivery.duplicates, Tone::Dim, "duplicate", "were received again and skipped."),
+        ];
+        if earlier > 0 {
+            rows.push(line(Line::of(Tone::Dim, &format!("? {} earlier gaps", text::count(earlier)))));
+        }
+        for (count, tone, kind, what) in counts.into_iter().filter(|(count, ..)| *count > 0) {
+            let glyph = if tone == Tone::Bad { "✗ " } else { "? " };
+            let events = if count == 1 { "event" } else { "events" };
+            let strong = if tone == Tone::Bad { Tone::Bad } else { Tone::Strong };
+            let what = if count == 1 {
+                what.replacen("were", "was", 1).replacen("have", "has", 1).replacen("are", "is", 1)
+            } else {
+                what.to_string()
+            };
+            rows.push(line(
+                Line::of(tone, glyph).with(strong, &text::count(count)).with(tone, &format!(" {kind} {events} {what}")),
+            ));
+        }
+        if let Some(first) = rows.iter_mut().find(|row| row.seq.is_some()) {
+            first.line = std::mem::take(&mut first.line).right(Tone::Dim, "⏎ go there   ] next");
+        }
+        rows
+    }
+
+    fn clock(&self, at: Timestamp) -> String {
+        at.to_zoned(self.tz.clone()).strftime("%H:%M:%S.%3f").to_string()
+    }
+
+    /// Returns the sentence that says what was verified, and since when.
+    fn verified(&self) -> Row {
+        let delivery = self.delivery();
+        let (received, is_checked) = (delivery.received, delivery.has_ids());
+        let events = if received == 1 { "event" } else { "events" };
+        let mut text = format!("{} {events} received", text::count(received));
+        let has_problem = delivery.late > 0 || delivery.duplicates > 0;
+        let seconds = |at: Timestamp| at.to_zoned(self.tz.clone()).strftime("%H:%M:%S").to_string();
+        let after_gap = delivery.possible_gaps().last().map(|gap| gap.at);
+        let since = after_gap.or(delivery.first_event_at).map(seconds);
+        match (received, is_checked, has_problem) {
+            (0, ..) => text = "No events received yet.".into(),
+            (_, true, false) => {
+                let since = since.map(|since| format!(" since {since}")).unwrap_or_default();
+                let how = if self.width < MIN_SENTENCE { ", by id." } else { " (checked by id)." };
+                text.push_str(&format!(", in order, no duplicates{since}{how}"));
+            }
+            (_, true, true) => text.push_str(", checked by id."),
+            (_, false, _) => text.push_str(". They have no ids, so order and duplicates can't be checked."),
+        }
+        let is_good = received > 0 && is_checked && !has_problem;
+        let glyph = if is_good { (Tone::Good, "● ") } else { (Tone::Dim, "? ") };
+        line(Line::of(glyph.0, glyph.1).with(Tone::Plain, &text))
+    }
+
+    /// Returns the strip of events per second, and the last reconnect.
+    fn connection(&self) -> Line {
+        let rates = &self.delivery().rates;
+        let count = if self.width < MIN_WIDE { 18 } else { BUCKETS };
+        let buckets = rates.buckets(self.until(), BUCKET, count);
+        let most = buckets.iter().flatten().map(|rate| u64::from(rate.events)).max().unwrap_or(0);
+        let cells = strip::strip(buckets.iter().map(|rate| rate.map(|rate| u64::from(rate.events))), most);
+        let mut line = Line::of(Tone::Dim, "ev/s  ").with(Tone::Plain, &cells);
+        if !cells.is_empty() {
+            line.push(Tone::Plain, "   ");
+        }
+        let over = Duration::from_secs(u64::try_from(BUCKET).unwrap_or(0) * buckets.len() as u64);
+        if !buckets.is_empty() {
+            line.push(Tone::Dim, &format!("{}, max per {BUCKET}s · ", text::age(over)));
+        }
+        if rates.peak() == 0 {
+            line.push(Tone::Dim, "nothing received live yet");
+        } else {
+            line.push(Tone::Dim, "peak ");
+            line.push(Tone::Plain, &text::count(rates.peak().into()));
+        }
+        if self.open && rates.peak() > 0 {
+            line.push(Tone::Dim, " · now ");
+            line.push(Tone::Plain, &format!("{:.0}", rates.mean(self.now).0));
+        }
+        match self.reconnects() {
+            Some(reconnects) => line.right(Tone::Dim, &reconnects),
+            None => line,
+        }
+    }
+
+    /// Returns the end of the strip: now, or the end of a closed stream.
+    fn until(&self) -> Timestamp {
+        let end = self.delivery().last_event_at.filter(|_| !self.open);
+        let end = end.and_then(|end| end.checked_add(SignedDuration::from_secs(BUCKET)).ok());
+        end.unwrap_or(self.now).min(self.now)
+    }
+
+    /// Returns the number of reconnects and the last one.
+    fn reconnects(&self) -> Option<String> {
+        let all = self.delivery().connections();
+        let (last, before) = (all.last()?, all.get(all.len().checked_sub(2)?)?);
+        let count = all.evicted() + all.len() as u64 - 1;
+        let s = if count == 1 { "" } else { "s" };
+        let after = before.closed.and_then(|closed| Duration::try_from(last.opened.duration_since(closed)).ok());
+        let after = after.map(|after| format!(" after {}", span(after))).unwrap_or_default();
+        let why =
+            before.reason.as_deref().map(|why| format!(": {}", text::clean(text::head(why, 80)))).unwrap_or_default();
+        let at = last.opened.to_zoned(self.tz.clone()).strftime("%H:%M:%S");
+        Some(format!("{} reconnect{s}, last at {at}{after}{why}", text::count(count)))
+    }
+
+    fn first_tokens(&self) -> Histogram {
+        Histogram::of(self.projections.messages.items().iter().filter_map(|message| message.time_to_first()))
+    }
+
+    fn tool_times(&self) -> Histogram {
+        let tools = self.projections.timeline.bars().iter().filter(|bar| bar.kind == BarKind::Tool);
+        Histogram::of(tools.filter_map(|bar| bar.took()))
+    }
+
+    fn latency(&self) -> Vec<Line> {
+        let mut lines = Vec::new();
+        for (name, histogram) in [("TTFT", self.first_tokens()), ("tool time", self.tool_times())] {
+            if histogram.count() == 0 {
+                continue;
+            }
+            let count = calls(histogram.count());
+            let mut head = Line::of(Tone::Plain, &format!("{name:<12}"));
+            head.push(Tone::Dim, &format!("{count:>10}"));
+            head.push(Tone::Plain, &format!("   {}", histogram.text("   ")));
+            lines.push(head);
+            lines.extend(histogram.lines(COLUMNS.min(self.width)));
+        }
+        if lines.is_empty() && self.projections.delivery.received > 0 {
+            lines.push(Line::of(Tone::Dim, "No calls with timings yet."));
+        }
+        lines
+    }
+
+    /// Returns the tokens and the cost of each model, of the newest run and of the thread.
+    fn tokens(&self) -> Vec<Line> {
+        let runs = self.projections.metrics.runs();
+        let Some(run) = runs.iter().rev().find(|run| run.work.usage != Usage::default()) else { return Vec::new() };
+        let columns = |name: &str, calls: &str, numbers: [String; 4], cost: &str| {
+            let [input, cached, output, reasoning] = numbers;
+            format!("{name:<NAME$}{calls:>5}{input:>8}{cached:>8}{output:>8}{reasoning:>10}{cost:>9}")
+        };
+        let heads = ["IN", "CACHED", "OUT", "REASONING"].map(str::to_string);
+        let mut lines = vec![Line::of(Tone::Dim, &columns("MODEL", "CALLS", heads, "COST"))];
+        for (model, usage) in &run.models {
+            let count = self.calls_of(run, model);
+            let count = if count > 0 { text::count(count) } else { UNKNOWN.into() };
+            let cost = self.cost(std::slice::from_ref(&(model.clone(), *usage)), *usage);
+            let name = text::seen(model, NAME - 1);
+            lines.push(Line::of(Tone::Plain, &columns(&pad_name(&name), &count, numbers(usage), &cost)));
+        }
+        lines.push(Line::of(Tone::Dim, &"─".repeat(TOKENS)));
+        let name = self.run_name(run);
+        let cost = self.cost(&run.models, run.work.usage);
+        let count = self.ai_messages(run.run_id.as_deref());
+        lines.push(Line::of(Tone::Strong, &columns(&name, &count, numbers(&run.work.usage), &cost)));
+        if runs.len() > 1 {
+            let (mut sum, mut models) = (Usage::default(), Vec::new());
+            for run in runs.iter() {
+                sum.add_change(Usage::default(), run.work.usage);
+                models.extend(run.models.iter().cloned());
+            }
+            let name = format!("{} runs read", text::count(runs.len() as u64));
+            let cost = self.cost(&models, sum);
+            lines.push(Line::of(Tone::Strong, &columns(&name, &self.ai_messages(None), numbers(&sum), &cost)));
+        }
+        let mut foot = Vec::new();
+        if !self.prices.models.is_empty() {
+            let date = self.prices.date.as_deref().map(|date| format!(", {}", text::clean(date))).unwrap_or_default();
+            foot.push(format!("prices: config{date}"));
+        }
+        foot.extend(run.work.tokens_per_second().map(|rate| format!("{rate:.0} tok/s in {name}")));
+        if !foot.is_empty() {
+            lines.push(Line::of(Tone::Dim, &foot.join(" · ")));
+        }
+        lines
+    }
+
+    fn run_name(&self, run: &RunMetrics) -> String {
+        let entry = run.run_id.as_deref().and_then(|id| self.projections.status.run(id));
+        let id = || run.run_id.as_deref().map_or("run".to_string(), |id| format!("run {}", text::short_id(id)));
+        text::seen(&entry.map_or_else(id, |entry| entry.name()), NAME - 1)
+    }
+
+    /// Returns the number of calls of a model in a run.
+    fn calls_of(&self, run: &RunMetrics, model: &str) -> u64 {
+        let timeline = &self.projections.timeline;
+        let bars = timeline.bars().iter().filter(|bar| bar.kind == BarKind::Model && &*bar.name == model);
+        let is_of_run = |attempt: u64| timeline.attempt(attempt).is_some_and(|attempt| attempt.run_id == run.run_id);
+        bars.filter(|bar| is_of_run(bar.attempt)).count() as u64
+    }
+
+    /// Returns the number of model messages with usage, of a run or of all.
+    fn ai_messages(&self, run: Option<&str>) -> String {
+        let messages = self.projections.messages.items().iter();
+        let is_counted = |message: &&runtail_stream::projection::Message| {
+            message.role == Role::Ai && message.usage.is_some() && (run.is_none() || message.run_id.as_deref() == run)
+        };
+        match messages.filter(is_counted).count() {
+            0 => UNKNOWN.to_string(),
+            count => text::count(count as u64),
+        }
+    }
+
+    /// Returns the cost of tokens, or a dash if the price of any of them is unknown.
+    fn cost(&self, models: &[(std::sync::Arc<str>, Usage)], all: Usage) -> String {
+        let mut named = Usage::default();
+        models.iter().for_each(|(_, usage)| named.add_change(Usage::default(), *usage));
+        let cost = |(model, usage): &(std::sync::Arc<str>, Usage)| {
+            let Usage { input, cached, output, reasoning, .. } = *usage;
+            if input + output == 0 {
+                return Some(0.0);
+            }
+            Some(self.prices.of(model)?.cost(Tokens { input, cached, output, reasoning }))
+        };
+        let sum: Option<f64> = models.iter().map(cost).sum();
+        let is_all = named.input == all.input && named.output == all.output;
+        sum.filter(|_| is_all).map_or_else(|| UNKNOWN.into(), |sum| self.prices.amount(sum))
+    }
+
+    /// Returns the time, the share and the tokens of each node of the newest run.
+    fn by_node(&self) -> Vec<Row> {
+        let Some(run) = self.projections.metrics.runs().last() else { return Vec::new() };
+        let mut nodes: Vec<&NodeMetrics> = run.nodes.iter().collect();
+        let busy = |node: &NodeMetrics| Duration::try_from(node.busy).unwrap_or_default();
+        let is_root = |node: &&NodeMetrics| !node.name.contains('/');
+        let sum: Duration = nodes.iter().copied().filter(is_root).map(busy).sum();
+        if nodes.is_empty() {
+            return Vec::new();
+        }
+        nodes.sort_by_key(|node| std::cmp::Reverse(node.busy));
+        let mut rows = vec![line(section("by node", self.width))];
+        let wide = self.width >= MIN_WIDE;
+        let name = if wide { 24 } else { NAME };
+        let bar = if wide { 20 } else { 10 };
+        let head = format!(
+            "{:<name$}{:>6}{:>9}  {:<share$}{:>12}",
+            "NODE",
+            "CALLS",
+            "TIME",
+            "SHARE",
+            "IN→OUT",
+            share = bar + 6
+        );
+        rows.push(line(Line::of(Tone::Dim, &head)));
+        for node in nodes.into_iter().take(MAX_NODES) {
+            let own_name = node.name.rsplit('/').next().unwrap_or(&node.name);
+            let mut row = Line::of(Tone::label(own_name), &text::seen(&node.name, name - 1));
+            pad(&mut row, name);
+            let turns = if node.turns > 0 { text::count(node.turns) } else { UNKNOWN.into() };
+            let is_timed = node.busy > SignedDuration::ZERO;
+            let time = if is_timed { span(busy(node)) } else { UNKNOWN.into() };
+            row.push(Tone::Plain, &format!("{turns:>6}{time:>9}  "));
+            if is_timed && !sum.is_zero() {
+                let share = busy(node).as_secs_f64() / sum.as_secs_f64();
+                row.push(Tone::label(own_name), &strip::bar(share, bar));
+                row.push(Tone::Plain, &format!(" {:.0}%", share * 100.0));
+            }
+            let usage = node.work.usage;
+            if usage.input + usage.output > 0 {
+                let tokens = format!("{}→{}", short_count(usage.input), short_count(usage.output));
+                pad(&mut row, name + 6 + 9 + 2 + bar + 6);
+                row.push(Tone::Plain, &format!("{tokens:>12}"));
+            }
+            rows.push(Row { line: row, seq: Some(node.seq) });
+        }
+        rows
+    }
+}
+
+fn calls(count: usize) -> String {
+    if count == 1 { "1 call".into() } else { format!("{} calls", text::count(count as u64)) }
+}
+
+fn line(line: Line) -> Row {
+    Row { line, seq: None }
+}
+
+fn pad_name(name: &str) -> String {
+    format!("{name}{}", " ".repeat(NAME.saturating_sub(text::width(name))))
+}
+
+fn numbers(usage: &Usage) -> [String; 4] {
+    let number = |count: u64| if count == 0 { "-".to_string() } else { text::count(count) };
+    [usage.input, usage.cached, usage.output, usage.reasoning].map(number)
+}
+
+/// Returns the rule above a section.
+fn section(title: &str, width: usize) -> Line {
+    let rule = "─".repeat(width.saturating_sub(title.len() + 4));
+    Line::of(Tone::Dim, "── ").with(Tone::Plain, title).with(Tone::Dim, &format!(" {rule}"))
+}
+
+/// Places lines beside others that begin at a column.
+fn beside(left: Vec<Line>, right: Vec<Line>, column: usize) -> Vec<Line> {
+    let rows = left.len().max(right.len());
+    let (mut left, mut right) = (left.into_iter(), right.into_iter());
+    let mut row = || {
+        let mut line = left.next().unwrap_or_default();
+        if let Some(right) = right.next() {
+            pad(&mut line, column);
+            line.left.extend(right.left);
+        }
+        line
+    };
+    (0..rows).map(|_| row()).collect()
+}

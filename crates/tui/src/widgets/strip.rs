@@ -1,0 +1,46 @@
+//! Small pictures in eighth blocks: strips and bars.
+
+/// The heights of a cell, by eighths.
+pub const EIGHTHS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+/// The cell of an unknown value, which is never drawn as zero.
+pub const UNKNOWN: &str = "╌";
+/// The last cell of a bar, by eighths. The thinnest is a quarter, because an eighth looks like a cursor.
+const PARTS: [&str; 8] = ["", "▎", "▎", "▍", "▌", "▋", "▊", "▉"];
+
+/// Returns the cell of a value on a scale up to `most`: zero is the lowest, every other value is higher.
+pub fn level(value: u64, most: u64) -> &'static str {
+    let eighth = match (value, most) {
+        (0, _) | (_, 0) => 0,
+        (value, most) => 1 + (value.min(most) as f64 / most as f64 * 5.0).round() as usize,
+    };
+    EIGHTHS.get(eighth).copied().unwrap_or("█")
+}
+
+/// Returns a strip of values, which are unknown where they are `None`.
+pub fn strip(values: impl IntoIterator<Item = Option<u64>>, most: u64) -> String {
+    values.into_iter().map(|value| value.map_or(UNKNOWN, |value| level(value, most))).collect()
+}
+
+/// Returns a bar of a share of some columns. A share above zero has at least a part of a cell.
+pub fn bar(share: f64, columns: usize) -> String {
+    let eighths = (share.clamp(0.0, 1.0) * columns as f64 * 8.0).round() as usize;
+    let eighths = if share > 0.0 { eighths.max(2) } else { eighths };
+    let mut bar = "█".repeat(eighths / 8);
+    bar.push_str(PARTS.get(eighths % 8).copied().unwrap_or_default());
+    bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_is_not_zero_and_every_value_is_above_zero() {
+        assert_eq!(strip([Some(0), Some(1), None, Some(50), Some(100), Some(300)], 100), "▁▂╌▅▇▇");
+        assert_eq!(strip([Some(0)], 0), "▁");
+        assert_eq!(
+            [bar(0.0, 4), bar(0.001, 4), bar(0.5, 4), bar(0.55, 4), bar(2.0, 4)],
+            ["", "▎", "██", "██▎", "████"]
+        );
+    }
+}
