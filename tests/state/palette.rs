@@ -6,10 +6,14 @@ use runtail_core::config::{Mouse, Timestamps};
 use runtail_stream::Seq;
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::{App, Overlay, Pane};
+use runtail_tui::features::palette::{COMMANDS, Group};
 use runtail_tui::features::stream::viewer::View;
+use runtail_tui::input::action::{Action, Context};
 use runtail_tui::input::key::{Code, Key};
+use runtail_tui::input::keymap::BINDINGS;
 use runtail_tui::session::msg::{Described, Effect, EffectResult, Msg, StreamTarget};
 use runtail_tui::session::msg::{Found, Source};
+use std::collections::BTreeSet;
 
 const THREAD: &str = "01a1fbb7-22f8-715a-974c-92e72c000193";
 const UNKNOWN: &str = "99999999-9999-4999-8999-999999999999";
@@ -28,31 +32,172 @@ fn run_command(dash: &mut Dash, line: &str) -> Vec<Effect> {
     dash.feed(Msg::Key(Key::plain(Code::Enter)))
 }
 
+/// The names and lines of the rows of a group.
+fn rows(app: &App, text: &str, group: Group) -> Vec<(String, String)> {
+    let offers = app.offers(text).into_iter().filter(|offer| offer.group == group);
+    offers.map(|offer| (offer.shown, offer.line)).collect()
+}
+
 #[test]
 fn prefix_matches_are_listed_first() {
     let dash = demo_like((100, 30));
     let starts = completions(&dash.app, "re");
-    assert_eq!(starts[..4], ["revisions", "redeploy", "revoke-slack", "record"]);
-    assert!(starts.contains(&"threads".to_string()));
-    assert_eq!(completions(&dash.app, "rvs")[0], "revisions", "letters in order are enough");
+    assert!(
+        ["revisions", "redeploy", "revoke-slack", "record"].iter().all(|name| starts[..12].contains(&name.to_string())),
+        "{starts:?}"
+    );
+    assert!(completions(&dash.app, "rvsns").contains(&"revisions".to_string()), "letters in order are enough");
+    assert_eq!(completions(&dash.app, "redeploy")[0], "redeploy", "a whole command comes first");
     assert!(completions(&dash.app, "nonsense").is_empty());
-    assert_eq!(dash.app.no_completion("thme"), "No matching command. Did you mean theme?");
+    assert_eq!(dash.app.no_completion("thme"), "No action matches \"thme\". Did you mean theme?");
+    assert_eq!(dash.app.no_completion("canx"), "No action matches \"canx\". Did you mean cancel?");
     assert_eq!(dash.app.no_completion("theme mnoo"), "There is no theme mnoo. Did you mean mono?");
+}
+
+#[test]
+fn every_action_is_listed_once_with_its_key() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    let all = dash.app.offers("");
+    for row in BINDINGS.iter().filter(|row| !row.is_movement() && row.context != Context::Command) {
+        let found: Vec<_> = all.iter().filter(|offer| offer.line == row.id).collect();
+        let is_command =
+            COMMANDS.iter().any(|command| all.iter().any(|o| o.line == command.name && o.shown == row.name()));
+        let is_typing = matches!(row.action, Action::Command | Action::NextField | Action::PrevField);
+        assert!(found.len() == 1 || found.is_empty() && (is_command || is_typing), "{}: {}", row.id, found.len());
+        if let [offer] = found.as_slice() {
+            assert_eq!(offer.key.is_empty(), row.keys.is_empty(), "{}", row.id);
+        }
+    }
+    for command in COMMANDS {
+        assert_eq!(all.iter().filter(|offer| offer.line == command.name).count(), 1, "{}", command.name);
+    }
+    // What works here first, then what works elsewhere.
+    let at = |group: Group| all.iter().position(|offer| offer.group == group).unwrap();
+    assert!(at(Group::Here) < at(Group::Elsewhere));
+    assert_eq!(all[at(Group::Here)].line, "stream.open");
+}
+
+#[test]
+fn actions_are_found_by_name_description_key_id_and_place() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    let first = |text: &str| completions(&dash.app, text)[0].clone();
+    assert_eq!(first("can"), "stream.cancel");
+    assert_eq!(first("cancel roll"), "stream.rollback");
+    assert_eq!(first("checkpoints tree"), "stream.history", "by its sentence");
+    assert_eq!(first("x"), "stream.cancel", "by its key");
+    assert_eq!(first("stream.cancel"), "stream.cancel");
+    assert!(rows(&dash.app, "redeploy revis", Group::Here).iter().any(|(_, line)| line == "redeploy"));
+    let elsewhere = rows(&dash.app, "interrupt", Group::Elsewhere);
+    assert!(elsewhere.is_empty() || elsewhere.iter().all(|(name, _)| !name.is_empty()));
+    dash.keys(":can");
+    insta::assert_snapshot!("palette_thread_140x40", dash.screen());
+}
+
+#[test]
+fn an_action_of_another_screen_goes_there_and_says_how_to_use_it() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    assert!(run_command(&mut dash, "revisions.build_log").is_empty());
+    assert_eq!((dash.app.focus, last_notice(&dash)), (Pane::Revisions, "Press b to follow the build log."));
+    run_command(&mut dash, "why.again");
+    assert_eq!(
+        (dash.app.focus, last_notice(&dash)),
+        (Pane::Stream, "Press e to explain the thread, then R to retry or run again.")
+    );
+    // Enter runs what works here as its key would.
+    run_command(&mut dash, "stream.raw");
+    assert_eq!(dash.app.viewer().unwrap().view(), View::Raw);
+    // Enter never sends.
+    run_command(&mut dash, "save.write");
+    assert!(dash.app.overlays.iter().all(|overlay| !matches!(overlay, Overlay::Save(_))));
+}
+
+#[test]
+fn the_last_actions_are_listed_first() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    for line in ["stream.raw", "wrap on", "stream.raw", "view messages"] {
+        run_command(&mut dash, line);
+    }
+    let recent: Vec<String> = rows(&dash.app, "", Group::Recent).into_iter().map(|(_, line)| line).collect();
+    assert_eq!(recent, ["view messages", "stream.raw", "wrap on"]);
+    dash.keys(":<Up><Up>");
+    assert!(dash.screen().contains("> Show Raw▏"), "an action is recalled by its name: {}", dash.screen());
+    dash.keys("<Enter>");
+    assert_eq!(dash.app.viewer().unwrap().view(), View::Raw);
+}
+
+#[test]
+fn dead_keys_say_what_they_do_and_where() {
+    let mut dash = demo_like((140, 40));
+    let notices = dash.app.session.notices.len();
+    dash.keys("M");
+    let does = runtail_tui::input::keymap::binding("stream.modes").unwrap().does();
+    assert_eq!(last_notice(&dash), format!("M {does}: press it in a thread."));
+    dash.keys("MM");
+    assert_eq!(dash.app.session.notices.len(), notices + 1, "a repeated one is listed once");
+    dash.keys("<ctrl-k>");
+    assert_eq!(last_notice(&dash), "Ctrl-K has no action. Press ? for keys.");
+    // Not for movement, not in a text field, not while frozen.
+    let notices = dash.app.session.notices.len();
+    dash.keys("<Left><Right><ctrl-Left><Enter><Esc>/M<ctrl-k><Esc>:M<Esc>FM<ctrl-k>F");
+    let new: Vec<&str> = dash.app.session.notices[notices..].iter().map(|notice| notice.text.as_str()).collect();
+    assert!(new.iter().all(|text| !text.contains("press it") && !text.contains("has no action")), "{new:?}");
+    // Pasted text is not a sequence of keys.
+    dash.feed(Msg::Paste("M".into()));
+    assert!(!last_notice(&dash).starts_with("M "));
+}
+
+#[test]
+fn every_action_begins_with_a_verb_and_every_footer_has_at_most_six_keys() {
+    let verbs: BTreeSet<&str> = BINDINGS.iter().filter_map(|row| row.name().split(' ').next()).collect();
+    let nouns: Vec<&&str> = verbs.iter().filter(|verb| verb.ends_with('s') && **verb != "Compares").collect();
+    assert!(nouns.is_empty(), "{nouns:?}");
+    for row in BINDINGS {
+        assert!(row.name().chars().count() <= 36 && row.name().starts_with(char::is_uppercase), "{}", row.name());
+        let same = BINDINGS.iter().filter(|other| other.context == row.context && other.name() == row.name());
+        assert_eq!(same.count(), 1, "{:?}: {}", row.context, row.name());
+    }
+    let mut dash = demo_like((140, 40));
+    for keys in ["", "<Tab>", "<Esc>i", "<Esc>p", "<Esc>!", "<Esc>"] {
+        dash.keys(keys);
+        let hints = runtail_tui::app::hints::hints(&dash.app);
+        let labels: Vec<&str> = hints.iter().map(|(_, label)| *label).collect();
+        assert!(labels.len() <= 6 && labels.ends_with(&["commands", "help"]), "{keys}: {labels:?}");
+    }
+}
+
+#[test]
+fn help_is_filtered_and_runs_the_selected_line() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    dash.keys("?/raw<Enter>");
+    assert!(dash.screen().contains("Show Raw") && !dash.screen().contains("Show Updates"), "{}", dash.screen());
+    while !dash.screen().lines().any(|line| line.contains("▌ 7")) {
+        dash.keys("<Down>");
+    }
+    dash.keys("<Enter>");
+    assert!(dash.app.overlays.is_empty(), "{}", dash.screen());
+    assert_eq!(dash.app.viewer().unwrap().view(), View::Raw);
+    // Tab shows other contexts, in the order of the table.
+    dash.keys("?<Tab>");
+    assert!(dash.screen().contains("Help · Deployments"), "{}", dash.screen());
+    dash.keys("<BackTab>");
+    assert!(dash.screen().contains("Help · thread, Raw"), "{}", dash.screen());
 }
 
 #[test]
 fn a_command_with_an_argument_is_not_guessed() {
     let mut dash = demo_like((100, 30));
-    // The letters of foo are in forgesession, in their order.
-    assert_eq!(completions(&dash.app, "foo"), ["forgesession"]);
     for line in ["foo abc", "t abc", "delete abc"] {
         assert!(completions(&dash.app, line).is_empty(), "{line}");
         assert_eq!(run_command(&mut dash, line), [], "{line}");
         dash.keys("<Esc><Esc>");
     }
-    assert_eq!(dash.app.no_completion("foo abc"), "Unknown command foo.");
-    assert_eq!(dash.app.no_completion("thme abc"), "Unknown command thme. Did you mean theme?");
-    assert_eq!(dash.app.no_completion("th abc"), "Unknown command th. Did you mean thread, theme?");
+    assert!(dash.app.no_completion("foo abc").starts_with("No action matches \"foo abc\"."));
+    assert_eq!(dash.app.no_completion("thme abc"), "No action matches \"thme abc\". Did you mean theme?");
     assert_eq!(dash.app.no_completion("delete abc"), "delete takes no argument.");
     // An unambiguous beginning is enough.
     assert_eq!(completions(&dash.app, "them mon"), ["theme mono"]);
@@ -75,17 +220,20 @@ fn arguments_are_completed() {
     );
     assert_eq!(completions(&dash.app, "inv")[0], "dep invoice-agent", "a name alone is enough");
     assert_eq!(completions(&dash.app, "thread erro"), [format!("thread {THREAD}")], "by its status");
-    assert_eq!(completions(&dash.app, "view r"), ["view runs", "view raw", "view delivery", "view history"]);
+    assert_eq!(
+        completions(&dash.app, "view r"),
+        ["view runs", "view raw", "view delivery", "view graph", "view history"]
+    );
     dash.keys(":dep i");
     insta::assert_snapshot!("palette_arguments_100x30", dash.screen());
     dash.keys("<Tab>");
-    assert!(dash.screen().contains(":dep invoice-agent"), "{}", dash.screen());
+    assert!(dash.screen().contains("> dep invoice-agent"), "{}", dash.screen());
     dash.keys("<Enter>");
     assert_eq!(dash.app.deployments.list.selected().unwrap().name, "invoice-agent");
     assert_eq!(dash.app.focus, Pane::Deployments);
     // Tab completes a command, and Down moves to an argument.
     dash.keys(":prof<Tab>");
-    assert!(dash.screen().contains(":profile"), "{}", dash.screen());
+    assert!(dash.screen().contains("> profile"), "{}", dash.screen());
     dash.keys("<Down><Enter>");
     assert!(dash.app.overlays.is_empty() || matches!(dash.app.overlays.last(), Some(Overlay::Profiles(_))));
 }
@@ -100,7 +248,7 @@ fn command_line_supports_cursor_editing_and_undo() {
     dash.keys(":theme mono<ctrl-Left><ctrl-w>view <End>x<Backspace>");
     assert_eq!(typed(&dash), "view mono");
     dash.keys("<Left><Left>");
-    assert!(dash.screen().contains(":view mo▏no"), "{}", dash.screen());
+    assert!(dash.screen().contains("> view mo▏no"), "{}", dash.screen());
     dash.keys("<ctrl-u>");
     assert_eq!(typed(&dash), "no");
     dash.keys("<alt-u>");
@@ -129,7 +277,7 @@ fn pasted_lines_are_joined_and_control_characters_are_dropped() {
     assert_eq!(dash.app.deployments.list.filter().text(), "support-bot prod");
     dash.keys("<Esc>:dep ");
     dash.feed(pasted());
-    assert!(dash.screen().contains(":dep support-bot prod▏"), "{}", dash.screen());
+    assert!(dash.screen().contains("> dep support-bot prod▏"), "{}", dash.screen());
 }
 
 #[test]
@@ -164,9 +312,9 @@ fn themes_are_previewed_while_typing() {
     dash.keys("<Esc>");
     assert_eq!(dash.app.session.prefs.theme(), "terminal", "Esc restores the theme");
     dash.keys(":theme <Down>");
-    assert_eq!(dash.app.session.prefs.theme(), "color-blind");
+    assert_eq!(dash.app.session.prefs.theme(), "light");
     dash.keys("<Enter>");
-    assert_eq!((dash.app.session.prefs.theme(), dash.app.overlays.len()), ("color-blind", 0));
+    assert_eq!((dash.app.session.prefs.theme(), dash.app.overlays.len()), ("light", 0));
     run_command(&mut dash, "mouse off");
     assert_eq!(dash.app.session.prefs.mouse, Mouse::Off);
 }

@@ -57,6 +57,10 @@ pub enum Context {
     Inbox,
     /// Two runs, threads or recordings side by side.
     Compare,
+    /// The counts and tiles of all deployments.
+    Glance,
+    /// The help screen.
+    Help,
 }
 
 impl Context {
@@ -91,7 +95,81 @@ impl Context {
             Context::FirstRun => "First run",
             Context::Inbox => "Inbox",
             Context::Compare => "Comparing runs",
+            Context::Glance => "At a glance",
+            Context::Help => "Help",
         }
+    }
+
+    /// Returns where its keys work, as the end of a sentence: "press it in Revisions".
+    pub fn place(self) -> &'static str {
+        match self {
+            Context::Global => "every screen",
+            Context::Deployments => "Deployments",
+            Context::Revisions => "Revisions",
+            Context::Server => "Threads and runs",
+            Context::Stream => "a thread",
+            Context::Modes => "the stream modes",
+            Context::Logs => "the logs",
+            Context::Card => "the explanation of a revision",
+            Context::Why => "the explanation of a thread",
+            Context::Bisect => "a bisect",
+            Context::Inspector => "a JSON document",
+            Context::Page => "a page of text",
+            Context::Composer => "the form of a new run",
+            Context::Editor => "the editor",
+            Context::Confirm => "a preview",
+            Context::Answer => "an answer",
+            Context::Journal => "the journal",
+            Context::Entry => "an entry of the journal",
+            Context::Command => "the palette",
+            Context::Profiles => "Profiles",
+            Context::Browse => "a list of resources",
+            Context::Records => "versions, crons and the store",
+            Context::Request => "the preview of an authentication",
+            Context::SignIn => "an authentication",
+            Context::Save => "the preview of the configuration",
+            Context::FirstRun => "the first run",
+            Context::Inbox => "the Inbox",
+            Context::Compare => "a comparison",
+            Context::Glance => "the page at a glance",
+            Context::Help => "the help",
+        }
+    }
+
+    /// Returns its name in a heading: "HERE · thread".
+    pub fn name(self) -> &'static str {
+        let place = self.place();
+        place
+            .strip_prefix("the ")
+            .or_else(|| place.strip_prefix("a "))
+            .or_else(|| place.strip_prefix("an "))
+            .unwrap_or(place)
+    }
+
+    /// Returns the row of the table whose action opens the context. `None`: it is opened in another way.
+    pub fn opened_by(self) -> Option<&'static str> {
+        Some(match self {
+            Context::Server => "deployments.open",
+            Context::Stream => "server.open",
+            Context::Modes => "stream.modes",
+            Context::Logs => "deployments.logs",
+            Context::Card => "revisions.explain",
+            Context::Why => "stream.explain",
+            Context::Bisect => "stream.bisect",
+            Context::Inspector => "stream.details",
+            Context::Composer => "deployments.new_run",
+            Context::Editor => "deployments.update",
+            Context::Confirm => "revisions.redeploy",
+            Context::Answer => "inbox.answer",
+            Context::Journal => return None,
+            Context::Entry => "journal.open",
+            Context::Compare => "server.compare",
+            Context::Glance => "app.glance",
+            Context::Records => "server.runs",
+            Context::Request | Context::SignIn => "browse.sign_in",
+            Context::Save => "profiles.save",
+            _ => return None,
+        })
     }
 }
 
@@ -169,6 +247,7 @@ pub enum Action {
     View6,
     View7,
     View8,
+    View9,
     View0,
     Split,
     NextStream,
@@ -231,6 +310,8 @@ pub enum Action {
     Timestamps,
     Freeze,
     Inbox,
+    /// Show what waits, failed and runs at a glance.
+    Glance,
     Schemas,
     /// Pause or resume a cron.
     Pause,

@@ -7,7 +7,7 @@ use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::text_input;
 
 /// The contexts with keys of their own, in the order of the help screen.
-const CONTEXTS: [Context; 26] = {
+const CONTEXTS: [Context; 28] = {
     use Context::*;
     [
         Deployments,
@@ -16,6 +16,7 @@ const CONTEXTS: [Context; 26] = {
         Stream,
         Inbox,
         Compare,
+        Glance,
         Logs,
         Why,
         Answer,
@@ -35,63 +36,128 @@ const CONTEXTS: [Context; 26] = {
         SignIn,
         Save,
         FirstRun,
+        Help,
         Global,
     ]
 };
 
 /// Headings within a long list, each with the id of the row below it.
-const SECTIONS: [(&str, &str); 3] = [
-    ("stream.messages", "Stream: views"),
-    ("stream.search", "Stream: navigation"),
-    ("stream.compare", "Stream: State view"),
+const SECTIONS: [(&str, &str); 6] = [
+    ("stream.answer", "THIS THREAD"),
+    ("stream.search", "FIND"),
+    ("stream.follow", "TIME"),
+    ("stream.messages", "VIEWS"),
+    ("app.help", "EVERYWHERE"),
+    ("move.up", "MOVE"),
 ];
 
+/// The key of an action without one. It can be given one.
+const NO_KEY: &str = "none";
 /// Width of the id column in the table of all keys.
 const ID_WIDTH: usize = 26;
+/// Maximum columns of the keys of one row where the help has several columns. Other rows show only their first key.
+const MAX_KEYS: usize = 9;
 
-/// Minimum width for showing the id of each row.
-const MIN_WIDTH_WITH_IDS: usize = 100;
+/// Maximum length of a sentence that describes two keys where there is little room.
+const MAX_PAIR: usize = 31;
 
-/// Returns the lines of the help screen, starting with the current context. Two rows with one sentence share a line.
-pub fn help_lines(keymap: &Keymap, current: Context, width: usize, ascii: bool) -> Vec<Line> {
-    let mut lines = Vec::new();
-    let others = CONTEXTS.into_iter().filter(|context| *context != current && *context != Context::Global);
-    for context in [current, Context::Global].into_iter().chain(others) {
-        let rows: Vec<(&Binding, String)> = rows(keymap, context, ascii);
-        let widest = rows.iter().map(|(_, keys)| runtail_core::text::width(keys)).max().unwrap_or(0);
-        for (n, (binding, keys)) in rows.into_iter().enumerate() {
-            let section = SECTIONS.iter().find(|(id, _)| *id == binding.id).map(|(_, heading)| *heading);
-            if let Some(heading) = section.or((n == 0).then(|| context.title())) {
-                if !lines.is_empty() {
-                    lines.push(Line::new());
-                }
-                lines.push(Line::of(Tone::Strong, heading));
-            }
-            let gap = " ".repeat(widest - runtail_core::text::width(&keys));
-            let line = Line::of(Tone::Accent, &format!("  {keys}{gap}  ")).with(Tone::Plain, binding.help);
-            lines.push(if width >= MIN_WIDTH_WITH_IDS { line.right(Tone::Dim, binding.id) } else { line });
-        }
-    }
-    lines.extend([Line::new(), Line::of(Tone::Strong, "In text fields")]);
-    let widest = text_input::KEYS.iter().map(|(keys, _)| keys.len()).max().unwrap_or(0);
-    let row =
-        |(keys, help): &(&str, &str)| Line::of(Tone::Accent, &format!("  {keys:widest$}  ")).with(Tone::Plain, help);
-    lines.extend(text_input::KEYS.iter().map(row));
-    lines
+/// A line of the help: keys, and what they do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HelpItem {
+    /// The id of the action; `None` for a key of text fields.
+    pub id: Option<&'static str>,
+    /// All keys.
+    pub keys: String,
+    /// The first keys only, where there is little room.
+    pub short_keys: String,
+    /// What they do, in a few words.
+    pub name: String,
+    /// What they do, in a sentence.
+    pub sentence: String,
 }
 
-/// Returns the rows of a context. A row without a sentence adds its keys to the row before it.
-fn rows(keymap: &Keymap, context: Context, ascii: bool) -> Vec<(&'static Binding, String)> {
-    let mut rows: Vec<(&Binding, String)> = Vec::new();
+/// Lines of the help with a heading.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HelpGroup {
+    pub title: String,
+    pub items: Vec<HelpItem>,
+}
+
+/// Returns the contexts that the help shows, starting with the current one.
+pub fn contexts(current: Context) -> impl Iterator<Item = Context> {
+    let others = CONTEXTS.into_iter().filter(move |context| *context != current && *context != Context::Global);
+    std::iter::once(current).chain(others)
+}
+
+/// Returns the help on a context: its keys, and those that work everywhere. `view`: the shown view of a stream.
+pub fn help_groups(keymap: &Keymap, context: Context, view: Option<&str>, ascii: bool) -> Vec<HelpGroup> {
+    let title = match view {
+        Some(view) => format!("HERE: {}", view.to_uppercase()),
+        None => format!("HERE: {}", context.name().to_uppercase()),
+    };
+    let mut groups = vec![HelpGroup { title, items: Vec::new() }];
+    for context in [context, Context::Global] {
+        for rows in rows(keymap, context) {
+            let section = rows.first().and_then(|row| SECTIONS.iter().find(|(id, _)| *id == row.id));
+            if let Some((_, heading)) = section {
+                groups.push(HelpGroup { title: heading.to_string(), items: Vec::new() });
+            }
+            if let Some(group) = groups.last_mut() {
+                group.items.extend(item(keymap, &rows, ascii));
+            }
+        }
+        if is_typed_in(context) {
+            let item = |(keys, help): &(&str, &str)| HelpItem {
+                id: None,
+                keys: keys.to_string(),
+                short_keys: keys.to_string(),
+                name: help.to_string(),
+                sentence: help.to_string(),
+            };
+            let items = text_input::KEYS.iter().map(item).collect();
+            groups.push(HelpGroup { title: "IN TEXT FIELDS".into(), items });
+        }
+    }
+    groups.retain(|group| !group.items.is_empty());
+    groups
+}
+
+/// Returns whether a context has text fields.
+fn is_typed_in(context: Context) -> bool {
+    matches!(context, Context::Composer | Context::Editor | Context::Answer | Context::Confirm)
+}
+
+/// Returns the rows of a context. A row without a sentence belongs to the row before it.
+fn rows(keymap: &Keymap, context: Context) -> Vec<Vec<&'static Binding>> {
+    let mut rows: Vec<Vec<&Binding>> = Vec::new();
     for binding in BINDINGS.iter().filter(|binding| binding.context == context) {
-        let keys = keys(keymap, binding, ascii);
+        let is_bound = !keymap.keys_of(binding.id).is_empty();
         match rows.last_mut().filter(|_| binding.help.is_empty()) {
-            Some((_, before)) if !keys.is_empty() => *before = format!("{before}  {keys}").trim_start().to_string(),
+            Some(before) if is_bound => before.push(binding),
             Some(_) => {}
-            None => rows.push((binding, keys)),
+            None => rows.push(vec![binding]),
         }
     }
     rows
+}
+
+/// Returns the line of rows that share a sentence.
+fn item(keymap: &Keymap, rows: &[&'static Binding], ascii: bool) -> Option<HelpItem> {
+    // An action without a key is in the palette.
+    let first = rows.iter().find(|row| !keymap.keys_of(row.id).is_empty())?;
+    let all: Vec<String> = rows.iter().map(|row| keys(keymap, row, ascii)).filter(|keys| keys != NO_KEY).collect();
+    let each = |row: &&'static Binding| keymap.keys_of(row.id).first().map(|key| key_glyph(*key, ascii));
+    let keys = joined(&all);
+    let short_keys = match runtail_core::text::width(&keys) {
+        0..=MAX_KEYS => keys.clone(),
+        _ => match joined(&rows.iter().filter_map(each).collect::<Vec<_>>()) {
+            firsts if runtail_core::text::width(&firsts) > MAX_KEYS => each(first).unwrap_or(firsts),
+            firsts => firsts,
+        },
+    };
+    let name = if rows.len() > 1 && first.help.len() <= MAX_PAIR { first.help } else { first.name() };
+    let sentence = first.sentence().to_string();
+    Some(HelpItem { id: Some(first.id), keys, short_keys, name: name.to_string(), sentence })
 }
 
 /// Returns all current key bindings, below the problems of the configured ones. A sentence without room beside its keys is
@@ -130,8 +196,7 @@ fn keys(keymap: &Keymap, binding: &Binding, ascii: bool) -> String {
 }
 
 fn joined(keys: &[String]) -> String {
-    // An action without a key can be given one.
-    if keys.is_empty() { "none".into() } else { keys.join("  ") }
+    if keys.is_empty() { NO_KEY.into() } else { keys.join("  ") }
 }
 
 #[cfg(test)]
@@ -140,40 +205,31 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn the_help_screen_lists_every_key_in_every_context() {
+    fn help_lists_every_key_of_its_context_and_everywhere() {
         let keymap = Keymap::default();
-        for current in CONTEXTS {
-            let lines = help_lines(&keymap, current, 136, false);
-            assert_eq!(lines[0].text(), current.title());
-            let text: Vec<String> = lines.iter().map(Line::text).collect();
-            for binding in BINDINGS {
-                let keys = keys(&keymap, binding, false);
-                let previous = BINDINGS.iter().take_while(|b| b.id != binding.id).filter(|b| !b.help.is_empty()).last();
-                let help = if binding.help.is_empty() { previous.map_or("", |b| b.help) } else { binding.help };
-                let line = text.iter().any(|line| line.contains(&keys) && line.ends_with(help));
-                assert!(line, "{} in {current:?}", binding.id);
+        for context in contexts(Context::Stream) {
+            let groups = help_groups(&keymap, context, None, false);
+            let items: Vec<&HelpItem> = groups.iter().flat_map(|group| &group.items).collect();
+            for row in BINDINGS.iter().filter(|row| row.context == context || row.context == Context::Global) {
+                let own = keys(&keymap, row, false);
+                assert!(own == NO_KEY || items.iter().any(|item| item.keys.contains(&own)), "{}", row.id);
             }
         }
         for (id, _) in SECTIONS {
             assert!(BINDINGS.iter().any(|binding| binding.id == id), "{id}");
         }
+        assert_eq!(contexts(Context::Stream).count(), CONTEXTS.len() - 1);
     }
 
     #[test]
-    fn no_help_line_is_truncated() {
-        for screen in [80, 104] {
-            // A page uses the screen's width minus its margins.
-            let width = screen - 4;
-            let columns = |line: &Line| {
-                line.width() + line.right.iter().map(|piece| runtail_core::text::width(&piece.text) + 2).sum::<usize>()
-            };
-            let long: Vec<String> = help_lines(&Keymap::default(), Context::Global, width, false)
-                .into_iter()
-                .filter(|line| columns(line) > width)
-                .map(|line| format!("{} columns: {}", columns(&line), line.text()))
-                .collect();
-            assert!(long.is_empty(), "wider than {width}:\n{}", long.join("\n"));
-        }
+    fn help_lines_fit_their_column() {
+        let long: Vec<String> = contexts(Context::Stream)
+            .flat_map(|context| help_groups(&Keymap::default(), context, None, false))
+            .flat_map(|group| group.items)
+            .filter(|item| item.name.len() > 34 || item.keys.len() + item.sentence.len() > 100)
+            .map(|item| format!("{}: {} {}", item.keys, item.name, item.sentence))
+            .collect();
+        assert!(long.is_empty(), "{}", long.join("\n"));
     }
 
     #[test]
@@ -206,8 +262,9 @@ mod tests {
         assert_eq!(problems, Vec::<String>::new());
         let line_with =
             |lines: Vec<Line>, what: &str| lines.iter().map(Line::text).find(|line| line.contains(what)).unwrap();
-        let line = line_with(help_lines(&keymap, Context::Stream, 76, false), "Next or previous message");
-        assert!(line.starts_with("  F2  ") && !line.contains(')'), "{line}");
+        let groups = help_groups(&keymap, Context::Stream, None, false);
+        let mut items = groups.iter().flat_map(|group| &group.items);
+        assert_eq!(items.find(|item| item.id == Some("stream.next_message")).unwrap().keys, "F2");
         let line = line_with(table_lines(&keymap, 136, false), "stream.prev_message");
         assert!(line.contains("none") && line.contains("instead of ("), "{line}");
     }

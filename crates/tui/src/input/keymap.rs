@@ -50,7 +50,9 @@ impl Keymap {
         let sending: Vec<Key> = wanted.iter().filter(sends).flat_map(|(_, keys)| keys.clone()).collect();
         for (binding, wanted) in wanted {
             for key in wanted {
-                if binding.writes && !binding.action.sends() && sending.contains(&key) {
+                // The key that opens a preview from an editor doesn't send from it while it is held (`App::handle_key`).
+                let only_opens = binding.writes && !binding.action.sends() && binding.action != Action::Preview;
+                if only_opens && sending.contains(&key) {
                     problems.push(format!(
                         "[keys] {key} sends, so it can't also be {}: a held key must not send",
                         binding.id
@@ -73,6 +75,11 @@ impl Keymap {
     /// Returns what a key does in a context.
     pub fn action(&self, context: Context, key: Key) -> Option<Action> {
         self.keys.get(&(context, key)).or_else(|| self.keys.get(&(Context::Global, key))).copied()
+    }
+
+    /// Returns the action that a key has in another context, the most common contexts first.
+    pub fn elsewhere(&self, key: Key) -> Option<&'static Binding> {
+        BINDINGS.iter().find(|row| row.context != Context::Global && self.keys_of(row.id).contains(&key))
     }
 
     /// Returns whether a key quits while a line is typed: never one that types a character.
@@ -98,55 +105,43 @@ impl Keymap {
     /// Returns the ids of these rows.
     pub fn hint_ids(context: Context) -> Vec<&'static str> {
         let ids: &[&str] = match context {
-            Context::Deployments => &[
-                "deployments.open",
-                "deployments.logs",
-                "deployments.explain",
-                "deployments.watch",
-                "deployments.filter",
-                "deployments.sort",
-            ],
-            Context::Revisions => &[
-                "revisions.explain",
-                "revisions.build_log",
-                "revisions.logs",
-                "revisions.compare",
-                "revisions.watch",
-                "app.back",
-            ],
-            Context::Logs => &["logs.follow", "logs.filter", "logs.level", "logs.window", "app.zoom", "app.back"],
-            Context::Card => &["card.build_log", "card.logs", "card.describe", "app.back"],
+            Context::Deployments => &["deployments.open", "deployments.explain", "app.inbox", "deployments.filter"],
+            Context::Revisions => {
+                &["revisions.explain", "revisions.build_log", "revisions.redeploy", "revisions.compare"]
+            }
+            Context::Logs => &["logs.follow", "logs.filter", "logs.level", "logs.window"],
+            Context::Card => &["card.build_log", "card.logs", "card.details", "app.back"],
             // Depends on the view and the thread's status (`app/hints.rs`).
             Context::Stream => &[],
-            Context::Server => &["server.open", "server.new_run", "server.runs", "server.assistants", "server.filter"],
+            Context::Server => &["server.open", "server.new_run", "server.runs", "server.filter"],
             Context::Modes => &["modes.toggle", "modes.apply", "app.back"],
             // The card itself lists the keys of its actions.
             Context::Why => &["why.do", "app.refresh", "app.back"],
             Context::Bisect => &["bisect.go", "bisect.retry", "app.back"],
-            Context::Inspector => &["json.toggle", "json.search", "json.unfold_all", "app.copy", "app.back"],
+            Context::Inspector => &["json.toggle", "json.search", "json.unfold_all", "app.copy"],
             Context::Editor => &["editor.preview", "editor.outside", "editor.start_over", "editor.back"],
             Context::Journal => &["journal.open", "journal.curl", "app.refresh", "app.back"],
             Context::Entry => &["entry.curl", "app.back"],
-            Context::Browse => {
-                &["browse.open", "browse.describe", "browse.filter", "browse.profile", "app.refresh", "app.back"]
-            }
+            Context::Browse => &["browse.open", "browse.details", "browse.filter", "app.back"],
             // Depends on the page (`Component::hints`).
             Context::Records => &[],
             Context::Request => &["signin.send", "app.back"],
             Context::SignIn => &["signin.link", "app.copy", "signin.wait", "app.back"],
+            // The frame has them.
+            Context::Help => &[],
             Context::Page => &["move.page_down", "move.page_up", "app.back"],
-            Context::Profiles => {
-                &["profiles.use", "profiles.switch", "profiles.test", "profiles.add", "profiles.edit", "profiles.save"]
-            }
+            Context::Profiles => &["profiles.edit", "profiles.add", "profiles.use", "profiles.test"],
+            Context::Glance => &["glance.open", "app.inbox", "app.glance"],
             Context::Compare => &["compare.next", "compare.collapse", "compare.side", "compare.open"],
-            Context::Inbox => &["inbox.open", "inbox.explain", "inbox.filter", "app.back"],
+            Context::Inbox => &["inbox.answer", "inbox.open", "inbox.explain", "inbox.filter"],
             Context::Save => &["save.write", "move.page_down", "app.back"],
-            Context::FirstRun => &["first_run.choose", "first_run.anyway", "first_run.save", "app.quit"],
+            Context::FirstRun => &["first_run.choose", "first_run.demo", "first_run.langsmith", "app.quit"],
             // Depends on the state of the dialog (`Component::hints`).
             Context::Confirm | Context::Answer | Context::Composer | Context::Command | Context::Global => &[],
         };
         let help: &[&str] = match context {
-            Context::Composer | Context::Editor | Context::Confirm | Context::Answer | Context::Command => &[],
+            Context::Composer | Context::Editor | Context::Confirm | Context::Answer => &[],
+            Context::Command | Context::Help => &[],
             _ => &["app.command", "app.help"],
         };
         ids.iter().chain(help).copied().collect()
@@ -220,7 +215,7 @@ mod tests {
             assert!(same.clone().all(|other| other.writes), "{}", binding.id);
         }
         let writes = |id: &str| binding(id).unwrap().writes;
-        assert!(writes("confirm.send") && writes("deployments.delete") && !writes("deployments.describe"));
+        assert!(writes("confirm.send") && writes("deployments.delete") && !writes("deployments.details"));
     }
 
     #[test]
@@ -276,10 +271,15 @@ mod tests {
             assert_ne!(map.action(Context::Confirm, key(never)), Some(Action::Send));
         }
         let changes = BTreeMap::from([set("confirm.send", &["ctrl-r"]), set("revisions.redeploy", &["ctrl-s", "R"])]);
+        // ctrl-r also opens answers by rules, which then has no key.
         let (map, problems) = Keymap::new(&changes);
         assert_eq!(problems.len(), 2, "{problems:?}");
         assert_eq!(map.action(Context::Confirm, key("ctrl-r")), Some(Action::Send));
-        assert_eq!(map.action(Context::Editor, key("ctrl-r")), None);
+        assert_eq!(
+            map.action(Context::Editor, key("ctrl-r")),
+            Some(Action::Preview),
+            "the dashboard ignores it while held"
+        );
         assert_eq!(map.action(Context::Editor, key("F5")), Some(Action::Preview));
         assert_eq!(
             map.action(Context::Revisions, key("ctrl-s")),

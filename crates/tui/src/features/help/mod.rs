@@ -1,12 +1,12 @@
 //! The help screen, the table of all keys, and the messages of the session.
 
-use crate::input::help::{help_lines, table_lines};
+mod page;
+
+pub use page::HelpPage;
+
+use crate::input::help::table_lines;
 use crate::session::{Cx, GUTTER, Page};
 use crate::widgets::line::{Line, Tone, wrap};
-
-/// The help page: the keys that work in the current context.
-#[derive(Debug, Clone)]
-pub struct Help;
 
 /// The page of all key bindings.
 #[derive(Debug, Clone)]
@@ -16,19 +16,9 @@ pub struct Keys;
 #[derive(Debug, Clone)]
 pub struct Messages;
 
-impl Page for Help {
-    fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
-        ("KEYS", ":keys lists their config names".to_string())
-    }
-
-    fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
-        help_lines(&cx.session.keymap, cx.lookup.help_context(), width, cx.session.settings.ascii)
-    }
-}
-
 impl Page for Keys {
     fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
-        ("KEY BINDINGS", String::new())
+        ("Key bindings", String::new())
     }
 
     fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
@@ -38,7 +28,7 @@ impl Page for Keys {
 
 impl Page for Messages {
     fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
-        ("NOTICES", String::new())
+        ("Notices", String::new())
     }
 
     /// Newest first.

@@ -67,7 +67,7 @@ impl Command {
     }
 
     /// Returns its row of the action table.
-    fn row(&self) -> Option<&'static Binding> {
+    pub(super) fn row(&self) -> Option<&'static Binding> {
         match self.run {
             Run::Action(id) | Run::Change(id) | Run::OnDeployment(id) => binding(id),
             Run::Call(_) => None,
@@ -88,7 +88,7 @@ impl Command {
     }
 }
 
-/// All commands, in the order of the completions.
+/// All commands, in the order of the palette.
 pub const COMMANDS: &[Command] = &[
     command("deployments", ArgumentKind::Nothing, "Go to the list of deployments", |_, _| {
         go_to(Destination::Pane(Pane::Deployments))
@@ -294,9 +294,12 @@ pub const COMMANDS: &[Command] = &[
             Err(why) => Requests::error(why),
         },
     ),
-    command("export", ArgumentKind::Export, "Write the view to a new file: text, jsonl or md", |_, how| {
-        StreamCommand::Export(how.into()).into()
-    }),
+    command(
+        "export",
+        ArgumentKind::Export,
+        "Write the view to a new file: text, jsonl or md; the graph also as svg or mermaid",
+        |_, how| StreamCommand::Export(how.into()).into(),
+    ),
     action("messages", "app.notices"),
     action("refresh", "app.refresh"),
     action("help", "app.help"),

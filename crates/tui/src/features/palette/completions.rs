@@ -1,40 +1,23 @@
 //! Completions of the command line: matching commands and known arguments.
 
 use super::commands::{COMMANDS, Command};
-use super::parse_target::{self, Address};
+use super::matching::WEAK;
+use super::offer::{Candidate, Completion, Group, of_address, of_command};
+use super::parse_target;
+use crate::input::action::{Action, Context};
+use crate::input::keymap::{BINDINGS, Binding};
 use crate::session::Cx;
 use crate::session::destination::ArgumentKind;
 use runtail_core::config::{nearest, nearest_few};
 
+/// Number of actions listed as recently used.
+const MAX_RECENT: usize = 5;
+/// Maximum known objects that are listed without their command.
+const MAX_OBJECTS: usize = 20;
 /// Maximum suggestions for an unknown name.
 const MAX_SUGGESTIONS: usize = 3;
 /// Maximum completions.
-pub const MAX_OFFERS: usize = 200;
-
-/// A completion of the typed text.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Completion {
-    /// The completed line.
-    pub line: String,
-    /// The shown text.
-    pub shown: String,
-    /// A short description.
-    pub note: String,
-    /// Whether an argument may follow.
-    pub takes_argument: bool,
-}
-
-impl Completion {
-    /// Returns the text that Tab inserts.
-    pub fn completed(&self) -> String {
-        if self.takes_argument { format!("{} ", self.line) } else { self.line.clone() }
-    }
-
-    /// Returns the theme that it would activate.
-    pub(super) fn theme(&self) -> Option<String> {
-        self.line.strip_prefix("theme ").map(str::to_string)
-    }
-}
+pub const MAX_OFFERS: usize = 400;
 
 /// A name with its description.
 type Named = (String, String);
@@ -64,7 +47,7 @@ fn begun_by(word: &str) -> Vec<&'static Command> {
     COMMANDS.iter().filter(|command| command.takes != ArgumentKind::Nothing && command.name.starts_with(word)).collect()
 }
 
-/// Returns how well a text matches the typed one, best first: it begins with it, contains it, or has its letters in order.
+/// Returns how well a known name matches the typed one, best first: it begins with it, contains it, or has its letters in order.
 fn fit(text: &str, typed: &str) -> Option<u8> {
     let (text, typed) = (text.to_lowercase(), typed.to_lowercase());
     let mut letters = text.chars();
@@ -79,37 +62,98 @@ fn fit(text: &str, typed: &str) -> Option<u8> {
     }
 }
 
-/// Returns the completions of a text.
+/// Returns the rows for a text, best first.
 pub fn offers(cx: &Cx<'_>, text: &str) -> Vec<Completion> {
     let typed = text.trim_start();
-    let mut offers: Vec<(u8, Completion)> = Vec::new();
-    // A valid target is its own first completion.
-    let target = parse_target::read(typed).map(|address| {
-        let shown = runtail_core::text::clean(typed.trim()).into_owned();
-        Completion { line: typed.trim().to_string(), shown, note: describe(&address), takes_argument: false }
-    });
-    match split(typed) {
-        Some((command, argument)) if typed.trim_end() != command.name || typed.ends_with(' ') => {
-            offers.extend(arguments(cx, command, argument))
-        }
+    // A valid target is its own first row.
+    let target = parse_target::read(typed).map(|address| of_address(cx, typed, &address));
+    let word = typed.trim_end();
+    let command = match split(typed) {
+        Some(found) if word != found.0.name || typed.ends_with(' ') => Some(found),
         // A guess must not run with an argument that was meant for another command.
-        _ if typed.trim_end().contains(char::is_whitespace) => {
-            offers
-                .extend(command_of(typed).into_iter().flat_map(|(command, argument)| arguments(cx, command, argument)));
-        }
-        _ => {
-            let word = typed.trim_end();
-            let fits = COMMANDS.iter().filter_map(|command| Some((fit(command.name, word)?, command)));
-            offers.extend(fits.map(|(fit, command)| (fit, of_command(command, ""))));
-            let screens = cx.lookup.screens().iter().filter_map(|(name, help)| Some((fit(name, word)?, name, help)));
-            offers.extend(screens.map(|(fit, name, help)| (fit, of_screen(name, help))));
-            if typed == word && word.chars().count() > 1 {
-                offers.extend(known_objects(cx, word));
-            }
-        }
-    }
+        _ if word.contains(char::is_whitespace) => command_of(typed),
+        _ => None,
+    };
+    let mut offers = match command {
+        Some((command, argument)) => arguments(cx, command, argument),
+        None => Vec::new(),
+    };
     offers.sort_by_key(|(fit, _)| *fit);
-    target.into_iter().chain(offers.into_iter().map(|(_, offer)| offer)).take(MAX_OFFERS).collect()
+    let mut all: Vec<Completion> = target.into_iter().chain(offers.into_iter().map(|(_, offer)| offer)).collect();
+    if command.is_none_or(|_| all.is_empty()) {
+        all.extend(if word.is_empty() { overview(cx) } else { search(cx, word) });
+    }
+    all.truncate(MAX_OFFERS);
+    all
+}
+
+/// Returns the number of actions and commands that the palette lists.
+pub(super) fn count(cx: &Cx<'_>) -> usize {
+    candidates(cx).count()
+}
+
+/// Returns all actions and commands.
+fn candidates<'c>(cx: &'c Cx<'_>) -> impl Iterator<Item = Candidate> + 'c {
+    let here = cx.lookup.help_context();
+    let command_of = |row: &Binding| COMMANDS.iter().find(|command| command.row().is_some_and(|own| own.id == row.id));
+    let is_here = move |context: Context| context == here || context == Context::Global;
+    // An action that is also a command works everywhere, and is listed once.
+    let action = move |row: &'static Binding| match command_of(row) {
+        Some(command) => Candidate::command(cx, command),
+        None => Candidate::action(cx, row, here),
+    };
+    let rows = BINDINGS.iter().filter(|row| is_listed(row));
+    let of_context = rows.clone().filter(move |row| row.context == here && here != Context::Global).map(action);
+    let global = rows.clone().filter(|row| row.context == Context::Global).map(action);
+    let others = rows.filter(move |row| !is_here(row.context) && command_of(row).is_none()).map(action);
+    let commands = COMMANDS.iter().filter(move |command| command.row().is_none_or(|row| !is_here(row.context)));
+    let commands = commands.map(move |command| Candidate::command(cx, command));
+    let screens = cx.lookup.screens().iter().map(|(name, help)| Candidate::screen(name, help));
+    of_context.chain(global).chain(commands).chain(screens).chain(others)
+}
+
+/// Returns whether the palette lists an action: not what only moves or types, and not the palette itself.
+fn is_listed(row: &Binding) -> bool {
+    !row.is_movement()
+        && !matches!(row.action, Action::Command | Action::NextField | Action::PrevField)
+        && row.context != Context::Command
+}
+
+/// Returns the actions that were used last, then all others.
+fn overview(cx: &Cx<'_>) -> Vec<Completion> {
+    let all: Vec<Candidate> = candidates(cx).collect();
+    let recent = cx.session.prefs.said.iter().rev().filter_map(|line| {
+        let mut offer = match all.iter().find(|candidate| candidate.line() == line) {
+            Some(candidate) => candidate.offer().clone(),
+            None => match (split(line), parse_target::read(line)) {
+                (Some((command, argument)), _) => {
+                    let mut offer = of_command(command, argument);
+                    offer.shown.clone_from(&offer.line);
+                    offer
+                }
+                (None, Some(address)) => of_address(cx, line, &address),
+                (None, None) => return None,
+            },
+        };
+        (offer.group, offer.takes_argument) = (Group::Recent, false);
+        Some(offer)
+    });
+    let recent: Vec<Completion> = recent.take(MAX_RECENT).collect();
+    let others = all.into_iter().map(Candidate::into_offer);
+    recent.into_iter().chain(others).collect()
+}
+
+/// Returns what matches a text: what works here, best first, then what works elsewhere.
+fn search(cx: &Cx<'_>, word: &str) -> Vec<Completion> {
+    let mut found: Vec<(u32, Completion)> = candidates(cx).filter_map(|candidate| candidate.fit(word)).collect();
+    if !word.contains(char::is_whitespace) && word.chars().count() > 1 {
+        found.extend(known_objects(cx, word));
+    }
+    if found.iter().any(|(score, _)| *score > WEAK) {
+        found.retain(|(score, _)| *score > WEAK);
+    }
+    found.sort_by_key(|(score, offer)| (offer.group, std::cmp::Reverse(*score)));
+    found.into_iter().map(|(_, offer)| offer).collect()
 }
 
 /// Returns the completions of a command's argument.
@@ -121,13 +165,13 @@ fn arguments(cx: &Cx<'_>, command: &'static Command, argument: &str) -> Vec<(u8,
     let is_free_text = matches!(command.takes, ArgumentKind::Nothing | ArgumentKind::Text(_));
     let has_more = matches!(command.takes, ArgumentKind::Export | ArgumentKind::Server) && argument.contains(' ');
     if is_free_text || has_more {
-        return vec![(0, of_command(command, argument))];
+        return vec![(0, typed_command(command, argument))];
     }
     let known = known_for(cx, command.takes, argument);
     let offer = |(name, note): Named| {
         // Descriptions match too, because few users know a thread by its id.
         let fit = fit(&name, argument).or_else(|| fit(&note, argument).map(|_| 2))?;
-        Some((fit, Completion { line: format!("{} {name}", command.name), shown: name, note, takes_argument: false }))
+        Some((fit, Completion::of(format!("{} {name}", command.name), name, note, Group::Typed)))
     };
     let mut offers: Vec<_> = known.into_iter().filter_map(offer).collect();
     // An id that is not listed may still exist.
@@ -142,24 +186,38 @@ fn arguments(cx: &Cx<'_>, command: &'static Command, argument: &str) -> Vec<(u8,
         _ => false,
     };
     if offers.is_empty() && may_be_unlisted && !argument.is_empty() {
-        offers.push((0, of_command(command, argument)));
+        offers.push((0, typed_command(command, argument)));
     }
     offers
 }
 
-/// Returns the known objects with a matching name, for any command.
-fn known_objects(cx: &Cx<'_>, word: &str) -> Vec<(u8, Completion)> {
+/// Returns the row of a command with what was typed after it.
+fn typed_command(command: &'static Command, argument: &str) -> Completion {
+    let offer = of_command(command, argument);
+    // What was typed, rather than the placeholder.
+    let shown = if argument.is_empty() { offer.shown } else { runtail_core::text::clean(&offer.line).into_owned() };
+    Completion { group: Group::Typed, shown, ..offer }
+}
+
+/// Returns the known objects with a matching name, for any command. One that begins with the word is as likely as an action.
+fn known_objects(cx: &Cx<'_>, word: &str) -> Vec<(u32, Completion)> {
     let mut offers = Vec::new();
     for command in COMMANDS
         .iter()
         .filter(|command| !matches!(command.takes, ArgumentKind::Word(_) | ArgumentKind::Export | ArgumentKind::Server))
     {
         for (name, note) in known(cx, command.takes) {
-            let Some(fit) = fit(&name, word).filter(|fit| *fit < 2) else { continue };
+            let score = match fit(&name, word) {
+                Some(0) => 90,
+                Some(1) => 42,
+                _ => continue,
+            };
             let shown = format!("{} {name}", command.name);
-            offers.push((fit + 1, Completion { line: shown.clone(), shown, note, takes_argument: false }));
+            offers.push((score, Completion::of(shown.clone(), shown, note, Group::Here)));
         }
     }
+    offers.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    offers.truncate(MAX_OBJECTS);
     offers
 }
 
@@ -207,14 +265,7 @@ pub fn no_such(cx: &Cx<'_>, what: &str, typed: &str, takes: ArgumentKind) -> Str
 pub fn no_completion(cx: &Cx<'_>, text: &str) -> String {
     let typed = text.trim();
     let Some((command, argument)) = command_of(typed).or_else(|| split(typed)) else {
-        if let Some((word, _)) = typed.split_once(char::is_whitespace) {
-            return unknown_command(word);
-        }
-        let near = nearest(typed, COMMANDS.iter().map(|command| command.name)).filter(|_| !typed.is_empty());
-        return match near {
-            Some(near) => format!("No matching command. Did you mean {near}?"),
-            None => "No matching command.".to_string(),
-        };
+        return no_action(typed);
     };
     let what = match command.takes {
         ArgumentKind::Nothing if !argument.is_empty() => return format!("{} takes no argument.", command.name),
@@ -231,46 +282,24 @@ pub fn no_completion(cx: &Cx<'_>, text: &str) -> String {
     no_such(cx, what, argument, command.takes)
 }
 
-/// Says that no command has this name, with those that were probably meant.
-fn unknown_command(word: &str) -> String {
-    let begun = begun_by(word);
-    let near: Vec<&str> = match begun.is_empty() {
-        true => nearest_few(word, COMMANDS.iter().map(|command| command.name), MAX_SUGGESTIONS),
-        false => begun.iter().map(|command| command.name).take(MAX_SUGGESTIONS).collect(),
-    };
-    let word = runtail_core::text::clean(word);
-    match near.is_empty() {
-        true => format!("Unknown command {word}."),
-        false => format!("Unknown command {word}. Did you mean {}?", near.join(", ")),
+/// Says that no action matches, with the word that was probably meant.
+fn no_action(typed: &str) -> String {
+    let mut words: Vec<String> = COMMANDS.iter().map(|command| command.name.to_string()).collect();
+    let names = BINDINGS.iter().filter(|row| is_listed(row)).flat_map(|row| row.name().split_whitespace());
+    words.extend(names.filter(|word| word.len() > 3).map(str::to_lowercase));
+    let first = typed.split_whitespace().next().unwrap_or_default().to_lowercase();
+    let typed = runtail_core::text::clean(typed);
+    let near = nearest(&first, words.iter().map(String::as_str)).or_else(|| begun_alike(&first, &words));
+    match near.filter(|near| *near != first) {
+        Some(near) => format!("No action matches \"{typed}\". Did you mean {near}?"),
+        None => format!("No action matches \"{typed}\"."),
     }
 }
 
-fn of_screen(name: &str, help: &str) -> Completion {
-    Completion { line: name.to_string(), shown: format!("{name} "), note: help.to_string(), takes_argument: false }
-}
-
-fn of_command(command: &'static Command, argument: &str) -> Completion {
-    let gap = if argument.is_empty() { "" } else { " " };
-    Completion {
-        line: format!("{}{gap}{argument}", command.name),
-        shown: format!("{} {}", command.name, command.takes.name()),
-        note: command.help().to_string(),
-        takes_argument: command.takes != ArgumentKind::Nothing && argument.is_empty(),
-    }
-}
-
-/// Describes what the line does with a target.
-fn describe(address: &Address) -> String {
-    match address {
-        Address::Event(number) => format!("Go to event {number} of the stream"),
-        Address::Time(..) => "Go to this time in the stream".into(),
-        Address::Id(_) => "Find this id".into(),
-        Address::Deployment { revision: None, .. } => "Go to this deployment".into(),
-        Address::Deployment { .. } => "Go to this revision".into(),
-        Address::Thread { run: None, .. } => "Tail this thread".into(),
-        Address::Thread { .. } => "Join this run".into(),
-        Address::Assistant { .. } => "Go to this assistant".into(),
-        Address::Server(_) => "Open this agent server".into(),
-        Address::Elsewhere(_) => "This page is not supported".into(),
-    }
+/// Returns the first word that has the longest beginning in common with what was typed.
+fn begun_alike<'w>(typed: &str, words: &'w [String]) -> Option<&'w str> {
+    const MIN_COMMON: usize = 3;
+    let common = |word: &str| word.chars().zip(typed.chars()).take_while(|(one, other)| one == other).count();
+    let longest = words.iter().map(|word| common(word)).max().filter(|length| *length >= MIN_COMMON)?;
+    words.iter().find(|word| common(word) == longest).map(String::as_str)
 }

@@ -1,22 +1,27 @@
-//! The command line after `:`, for commands with arguments, ids, URLs, event numbers and times.
+//! The palette: every action and command, ids, URLs, event numbers and times.
 
 mod commands;
 mod completions;
+mod matching;
+mod offer;
 pub mod parse_target;
 mod search;
 mod view;
 
 pub use commands::{COMMANDS, Command};
-pub use completions::{Completion, MAX_OFFERS, no_completion, no_such, offers};
+pub use completions::{MAX_OFFERS, no_completion, no_such, offers};
+pub use offer::{Completion, Group};
 pub use search::Search;
 
 use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
+use crate::input::keymap::binding;
 use crate::session::destination::Destination;
 use crate::session::request::Pref;
 use crate::session::{Component, Cx, Request, Requests, Route};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::text_input::TextInput;
+use jiff::{SignedDuration, Timestamp};
 
 /// The state of the search for an id on all servers.
 #[derive(Debug)]
@@ -33,6 +38,9 @@ impl Default for PaletteState {
     }
 }
 
+/// How long the rows for a text are kept. Deployments, threads and assistants may appear meanwhile.
+const OFFERS_STAY: SignedDuration = SignedDuration::from_secs(1);
+
 /// A command line being typed.
 #[derive(Debug, Clone)]
 pub struct Palette {
@@ -43,12 +51,26 @@ pub struct Palette {
     is_chosen: bool,
     /// The position in the history, from 1 for the newest line; `None` outside the history.
     recalled: Option<usize>,
+    /// The rows for the text.
+    offers: Vec<Completion>,
+    /// The text that the rows are for, and when they were computed.
+    offered: Option<(String, Timestamp)>,
+    /// The number of actions and commands.
+    count: usize,
 }
 
 impl Palette {
     /// Creates a command line with an initial text.
     pub fn with(text: &str) -> Palette {
-        Palette { input: TextInput::line(text), at: 0, is_chosen: false, recalled: None }
+        Palette {
+            input: TextInput::line(text),
+            at: 0,
+            is_chosen: false,
+            recalled: None,
+            offers: Vec::new(),
+            offered: None,
+            count: 0,
+        }
     }
 
     /// Returns the line as it was typed.
@@ -63,6 +85,13 @@ impl Palette {
 }
 
 impl Palette {
+    /// Computes the rows for the text.
+    fn offer(&mut self, cx: &Cx<'_>) {
+        let text = self.text();
+        self.offers = completions::offers(cx, &text);
+        self.offered = Some((text, cx.session.now));
+    }
+
     /// Recalls an older or newer line of the history. After the newest one the line is empty again.
     fn recall(&mut self, history: &[String], older: bool) {
         let back = match (self.recalled, older) {
@@ -71,7 +100,9 @@ impl Palette {
             (back, false) => back.map(|back| back - 1).filter(|back| *back > 0),
         };
         let line = back.and_then(|back| history.get(history.len().checked_sub(back)?));
-        self.input.set_text(line.map_or("", String::as_str));
+        // An action is recalled by its name.
+        let text = line.map_or("", |line| binding(line).map_or(line.as_str(), |row| row.name()));
+        self.input.set_text(text);
         self.reset_selection();
         self.recalled = back.filter(|_| line.is_some());
     }
@@ -90,7 +121,7 @@ fn run(cx: &Cx<'_>, line: &str) -> Requests {
         (Some(_), None, _) => out.push(Request::Go(Destination::Address(line.to_string()))),
         (None, None, Some((name, _))) => out.push(Route::Screen(name)),
         // `line_to_run` returns only valid lines.
-        (None, None, None) => {}
+        (None, None, None) => out.extend(binding(line).map(|row| Request::Run(row.id).into()).unwrap_or_default()),
     }
     out
 }
@@ -105,7 +136,8 @@ impl Component for Palette {
     }
 
     fn key(&mut self, cx: &Cx<'_>, key: Key) -> Option<Requests> {
-        let offers = offers(cx, &self.text());
+        let offers = std::mem::take(&mut self.offers);
+        self.offered = None;
         let last = offers.len().saturating_sub(1);
         match key.code {
             Code::Esc => return Some(close()),
@@ -140,8 +172,25 @@ impl Component for Palette {
                 }
             }
         }
-        let shown = completions::offers(cx, &self.text()).get(self.at).and_then(Completion::theme);
+        self.offer(cx);
+        let shown = self.offers.get(self.at).and_then(Completion::theme);
         Some(Pref::Preview(shown).into())
+    }
+
+    fn step(&mut self, _cx: &Cx<'_>, lines: isize, _whole_window: bool) {
+        let last = self.offers.len().saturating_sub(1);
+        (self.at, self.is_chosen) = (self.at.saturating_add_signed(lines).min(last), true);
+    }
+
+    fn relayout(&mut self, cx: &Cx<'_>) {
+        let is_current = |(text, at): &(String, Timestamp)| {
+            *text == self.text() && cx.session.now.duration_since(*at).abs() < OFFERS_STAY
+        };
+        if !self.offered.as_ref().is_some_and(is_current) {
+            self.offer(cx);
+            self.count = completions::count(cx);
+        }
+        self.at = self.at.min(self.offers.len().saturating_sub(1));
     }
 
     fn paste(&mut self, _cx: &Cx<'_>, text: &str) {

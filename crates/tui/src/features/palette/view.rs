@@ -1,42 +1,159 @@
-//! Draws the completions of a command line above the footer, over the panes.
+//! Draws the palette: a frame over the screen with the typed text, and what it can run.
 
-use super::Palette;
-use super::completions::{Completion, no_completion, offers};
+use super::offer::{Completion, Group};
+use super::{Palette, no_completion};
 use crate::session::Cx;
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
+use runtail_core::text;
+use std::ops::Range;
 
-/// Maximum completions on the screen.
-const MAX_SHOWN: usize = 10;
-/// Minimum columns of the completions, before their descriptions.
-const NAMES: usize = 24;
+/// Columns of the selection mark and the gap after it.
+const MARK: u16 = 3;
+/// Minimum and maximum columns of the names.
+const NAMES: (usize, usize) = (24, 38);
+/// The keys, from the most to the least important.
+const KEYS: [&str; 5] = ["⏎ run", "Esc close", "↑↓ choose", "Tab complete", "paste an id or URL to open it"];
+/// The keys in the order in which they are shown.
+const SHOWN_KEYS: [usize; 5] = [0, 3, 2, 4, 1];
 
-/// Draws the completions of the typed text.
+/// A line of the list: a heading, or a row by its number.
+enum Row<'a> {
+    Head(String),
+    Offer(usize, &'a Completion),
+}
+
+/// Draws the palette.
 pub(super) fn palette(palette: &Palette, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let (w, h) = cx.session.size;
-    let offers = offers(cx, &palette.text());
-    let room = MAX_SHOWN.min((h as usize).saturating_sub(8)).max(1);
-    let top = (palette.at + 1).saturating_sub(room);
-    let shown: Vec<(usize, &Completion)> = offers.iter().enumerate().skip(top).take(room).collect();
-    let height = shown.len().max(1) as u16;
-    let y = h - 2 - height;
-    canvas.clear(Area { x: 0, y: y - 1, w, h: height + 1 });
-    canvas.rule(y - 1, w, None, "─");
-    if shown.is_empty() {
-        canvas.line(2, y, w - 4, &Line::of(Tone::Dim, &no_completion(cx, &palette.text())));
+    let rows = rows(palette, cx);
+    // The frame, the typed text, and at least one row.
+    let most = (h * 2 / 3).max(14).min(h.saturating_sub(2));
+    let height = (rows.len().max(1) as u16 + 3).min(most);
+    let area = Area { x: 0, y: 1, w, h: height };
+    canvas.clear(area);
+    let typed = text::clean(&palette.text()).into_owned();
+    canvas.frame(area, format!(": {typed}").trim_end(), &Line::new(), &keys(usize::from(w), cx));
+    let (before, after) = palette.input.around_cursor();
+    let mut line = Line::of(Tone::Accent, "> ");
+    line.push(Tone::Strong, &text::visible(before));
+    line.push(Tone::Accent, "▏");
+    line.push(Tone::Strong, &text::visible(after));
+    canvas.line_for_right(2, 2, w.saturating_sub(4), &line.right(Tone::Dim, &counter(palette)));
+    let list = Area { x: 1, y: 3, w: w.saturating_sub(2), h: height.saturating_sub(3) };
+    if rows.is_empty() {
+        canvas.line(list.x + MARK, list.y, list.w - MARK, &Line::of(Tone::Dim, &no_completion(cx, &palette.text())));
     }
+    let selected = rows.iter().position(|row| matches!(row, Row::Offer(at, _) if *at == palette.at)).unwrap_or(0);
+    // The heading above the first row stays visible.
+    let room = usize::from(list.h);
+    let top = (selected + 1).saturating_sub(room.max(1)).min(rows.len().saturating_sub(room));
+    let names = rows.iter().filter_map(|row| match row {
+        Row::Offer(_, offer) => Some(text::width(&offer.shown)),
+        Row::Head(_) => None,
+    });
+    let most = NAMES.1.min(usize::from(w) / 2);
     // Ids are shown in full.
-    let names =
-        shown.iter().map(|(_, offer)| runtail_core::text::width(&offer.shown)).max().unwrap_or(0).clamp(NAMES, 48);
-    for (i, (at, offer)) in shown.into_iter().enumerate() {
-        let y = y + i as u16;
-        let gap = " ".repeat(names.saturating_sub(runtail_core::text::width(&offer.shown)));
-        let line =
-            Line::of(Tone::Strong, &format!("{}{gap}", offer.shown)).with(Tone::Dim, &format!(" {}", offer.note));
-        canvas.line(3, y, w.saturating_sub(5), &line);
-        if at == palette.at {
-            canvas.select(Area { x: 0, y, w, h: 1 }, y, true);
+    let has_ids = palette.offers.iter().all(|offer| offer.group == Group::Typed);
+    let names = names.max().unwrap_or(0).clamp(NAMES.0.min(most), if has_ids { 48 } else { most });
+    for (n, row) in rows.iter().skip(top).take(room).enumerate() {
+        let y = list.y + n as u16;
+        let width = list.w.saturating_sub(MARK + 1);
+        match row {
+            Row::Head(title) => canvas.line(list.x + MARK - 1, y, width, &Line::of(Tone::Dim, title)),
+            Row::Offer(at, offer) => {
+                let is_selected = *at == palette.at;
+                canvas.line_for_right(
+                    list.x + MARK - 1,
+                    y,
+                    width,
+                    &offer_line(offer, names, width.into(), is_selected),
+                );
+                if is_selected {
+                    let style = canvas.theme.style(Tone::Accent);
+                    canvas.text(list.x, y, 1, "▌", style);
+                }
+            }
         }
     }
+}
+
+/// Returns the rows with the headings of their groups.
+fn rows<'p>(palette: &'p Palette, cx: &Cx<'_>) -> Vec<Row<'p>> {
+    let mut rows = Vec::new();
+    let mut group = Group::Typed;
+    for (at, offer) in palette.offers.iter().enumerate() {
+        if offer.group != group {
+            group = offer.group;
+            rows.push(Row::Head(match group {
+                Group::Typed => String::new(),
+                Group::Recent => "RECENT".into(),
+                Group::Here => format!("HERE · {}", cx.lookup.help_context().name()),
+                Group::Elsewhere => "ELSEWHERE".into(),
+            }));
+        }
+        rows.push(Row::Offer(at, offer));
+    }
+    rows
+}
+
+/// Counts the rows: those that match, all, and those that work elsewhere.
+fn counter(palette: &Palette) -> String {
+    let count = |is: fn(&Completion) -> bool| palette.offers.iter().filter(|offer| is(offer)).count();
+    if palette.offers.iter().all(|offer| offer.group == Group::Typed) && !palette.offers.is_empty() {
+        return String::new();
+    }
+    if palette.text().trim().is_empty() {
+        return format!("{} actions", palette.count);
+    }
+    let elsewhere = match count(|offer| offer.group == Group::Elsewhere) {
+        0 => String::new(),
+        n => format!(" · {n} elsewhere"),
+    };
+    format!("{} of {}{elsewhere}", count(|offer| offer.is_action || offer.group == Group::Here), palette.count)
+}
+
+/// Returns the keys that fit. In ASCII, the symbol of Enter would look like that of Ctrl.
+fn keys(width: usize, cx: &Cx<'_>) -> String {
+    let room = width.saturating_sub(6);
+    let fitting = (1..=KEYS.len()).rev().find(|n| {
+        let all: usize = KEYS.iter().take(*n).map(|key| text::width(key) + 3).sum();
+        all <= room
+    });
+    let shown = SHOWN_KEYS.iter().filter(|at| **at < fitting.unwrap_or(1)).filter_map(|at| KEYS.get(*at));
+    let keys = shown.copied().collect::<Vec<_>>().join("   ");
+    if cx.session.settings.ascii { keys.replace('⏎', "Enter") } else { keys }
+}
+
+/// Returns a row: the name, what it does, and its key at the right.
+fn offer_line(offer: &Completion, names: usize, width: usize, is_selected: bool) -> Line {
+    let (name, shown) = (if is_selected { Tone::Strong } else { Tone::Plain }, text::fit(&offer.shown, names));
+    let mut line = Line::new();
+    push_marked(&mut line, name, &shown, &offer.matched);
+    line.push(Tone::Plain, &" ".repeat((names + 2).saturating_sub(text::width(&shown))));
+    let room = width.saturating_sub(names + 2 + text::width(&offer.key) + 3);
+    let note = text::clean(&offer.note);
+    match note.rsplit_once(" · ") {
+        // Where it works says more than half a sentence.
+        Some((_, place)) if offer.group == Group::Elsewhere && text::width(&note) > room => {
+            line.push(Tone::Dim, &text::fit(place, room));
+        }
+        _ => push_marked(&mut line, Tone::Dim, &text::fit(&note, room), &offer.matched_note),
+    }
+    line.right(Tone::Dim, &offer.key)
+}
+
+/// Adds a text whose matched parts are in the accent color. Parts that were cut off are ignored.
+fn push_marked(line: &mut Line, tone: Tone, shown: &str, matched: &[Range<usize>]) {
+    let mut parts: Vec<Range<usize>> = matched.to_vec();
+    parts.sort_by_key(|part| part.start);
+    let mut at = 0;
+    for part in parts {
+        let (Some(before), Some(marked)) = (shown.get(at..part.start), shown.get(part.clone())) else { continue };
+        line.push(tone, before);
+        line.push(Tone::Accent, marked);
+        at = part.end;
+    }
+    line.push(tone, shown.get(at..).unwrap_or_default());
 }

@@ -1,0 +1,281 @@
+//! The help: the keys of a context and those that work everywhere, in columns.
+
+use crate::input::action::{Action, Context};
+use crate::input::help::{HelpGroup, HelpItem, contexts, help_groups};
+use crate::session::{Component, Cx, Request, Requests};
+use crate::widgets::area::Area;
+use crate::widgets::canvas::Canvas;
+use crate::widgets::line::{Line, Tone};
+use runtail_core::text;
+
+/// Widths from which the help has three and two columns.
+const WIDE: (u16, u16) = (120, 100);
+/// Columns of the selection mark before the keys.
+const MARK: usize = 2;
+/// Maximum columns of the keys: beside other columns, and in a single one.
+const MAX_KEYS: usize = 10;
+const MAX_WIDE_KEYS: usize = 16;
+/// The keys of the page.
+const KEYS: &str = "/ filter   ⏎ run   Tab other contexts   Esc close";
+
+/// The help page.
+#[derive(Debug, Clone, Default)]
+pub struct HelpPage {
+    /// The shown context: how many after the current one.
+    turned: usize,
+    filter: String,
+    /// The selected line.
+    at: usize,
+    /// The first visible row.
+    top: usize,
+}
+
+/// A cell of a column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Cell {
+    Blank,
+    Head(String),
+    /// A line, by its number.
+    Item(usize),
+}
+
+impl HelpPage {
+    fn context(&self, cx: &Cx<'_>) -> Context {
+        let current = cx.lookup.help_context();
+        contexts(current).nth(self.turned).unwrap_or(current)
+    }
+
+    /// Returns the groups with the lines that match the filter.
+    fn groups(&self, cx: &Cx<'_>) -> Vec<HelpGroup> {
+        let view = cx.lookup.shown_view().filter(|_| self.turned == 0);
+        let mut groups = help_groups(&cx.session.keymap, self.context(cx), view, cx.session.settings.ascii);
+        let words: Vec<String> = self.filter.split_whitespace().map(str::to_lowercase).collect();
+        let matches = |item: &HelpItem| {
+            let text = format!("{} {} {}", item.name, item.sentence, item.id.unwrap_or_default()).to_lowercase();
+            words.iter().all(|word| text.contains(word)) || item.keys.split("  ").any(|key| key == self.filter)
+        };
+        groups.iter_mut().for_each(|group| group.items.retain(matches));
+        groups.retain(|group| !group.items.is_empty());
+        groups
+    }
+
+    /// Moves to the same row of a neighboring column, or as near as possible.
+    fn turn_column(&mut self, cx: &Cx<'_>, right: bool) {
+        let columns = columns(&self.groups(cx), count(cx.session.size.0));
+        let Some((column, row)) = place_of(&columns, self.at) else { return };
+        let next = if right { column.checked_add(1) } else { column.checked_sub(1) };
+        let Some(cells) = next.and_then(|next| columns.get(next)) else { return };
+        let item = |(at, cell): (usize, &Cell)| match cell {
+            Cell::Item(item) => Some((at.abs_diff(row), *item)),
+            _ => None,
+        };
+        if let Some((_, item)) = cells.iter().enumerate().filter_map(item).min() {
+            self.at = item;
+        }
+    }
+}
+
+impl Component for HelpPage {
+    fn context(&self) -> Context {
+        Context::Help
+    }
+
+    fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
+        let contexts = contexts(cx.lookup.help_context()).count();
+        match action {
+            Action::NextPane => (self.turned, self.at) = ((self.turned + 1) % contexts, 0),
+            Action::PrevPane => (self.turned, self.at) = ((self.turned + contexts - 1) % contexts, 0),
+            Action::Left | Action::Right => self.turn_column(cx, action == Action::Right),
+            Action::Open => {
+                let groups = self.groups(cx);
+                let item = groups.iter().flat_map(|group| &group.items).nth(self.at);
+                return item.and_then(|item| item.id).map(|id| Request::Run(id).into()).unwrap_or_default();
+            }
+            _ => {}
+        }
+        Requests::none()
+    }
+
+    fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
+        let last = self.groups(cx).iter().map(|group| group.items.len()).sum::<usize>().saturating_sub(1);
+        self.at = self.at.saturating_add_signed(lines).min(last);
+    }
+
+    fn back(&mut self, _quit: bool) -> Option<Requests> {
+        let was_filtered = !self.filter.is_empty();
+        self.filter.clear();
+        was_filtered.then(Requests::none)
+    }
+
+    fn filter(&self) -> Option<&str> {
+        Some(&self.filter)
+    }
+
+    fn set_filter(&mut self, text: &str) {
+        (self.filter, self.at) = (text.to_string(), 0);
+    }
+
+    fn relayout(&mut self, cx: &Cx<'_>) {
+        let groups = self.groups(cx);
+        let last = groups.iter().map(|group| group.items.len()).sum::<usize>().saturating_sub(1);
+        self.at = self.at.min(last);
+        let columns = columns(&groups, count(cx.session.size.0));
+        let (room, all) = (usize::from(body(cx).h), columns.iter().map(Vec::len).max().unwrap_or(0));
+        let row = place_of(&columns, self.at).map_or(0, |(_, row)| row);
+        // The heading above the first line stays visible.
+        self.top =
+            self.top.min(row.saturating_sub(1)).max((row + 1).saturating_sub(room)).min(all.saturating_sub(room));
+    }
+
+    fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
+        let groups = self.groups(cx);
+        let (w, h) = cx.session.size;
+        let items: Vec<&HelpItem> = groups.iter().flat_map(|group| &group.items).collect();
+        let view = cx.lookup.shown_view().filter(|_| self.turned == 0);
+        let place = view.map(|view| format!(", {view}")).unwrap_or_default();
+        let filter = match self.filter.is_empty() {
+            true => "/ filters".to_string(),
+            false => format!("filter: {}", text::clean(&self.filter)),
+        };
+        let keys = items.len();
+        let title = format!("Help · {}{place} · {keys} keys · {filter}", self.context(cx).name());
+        canvas.frame(Area { x: 0, y: 1, w, h: h.saturating_sub(2) }, &title, &Line::new(), &in_ascii(KEYS, cx));
+        let body = body(cx);
+        if items.is_empty() {
+            let said = format!("No key here matches \"{}\". Press Tab for other contexts.", self.filter);
+            canvas.line(body.x, body.y, body.w, &Line::of(Tone::Dim, &said));
+        }
+        let columns = columns(&groups, count(w));
+        let width = usize::from(body.w) / columns.len().max(1);
+        for (n, cells) in columns.iter().enumerate() {
+            let x = body.x + (n * width) as u16;
+            // A gap between two columns.
+            let room = if n + 1 < columns.len() { width.saturating_sub(2) } else { width };
+            let is_wide = columns.len() == 1;
+            let keys = key_width(cells, &items, is_wide);
+            for (row, cell) in cells.iter().skip(self.top).take(body.h.into()).enumerate() {
+                let y = body.y + row as u16;
+                match cell {
+                    Cell::Blank => {}
+                    Cell::Head(title) => canvas.line(x + MARK as u16, y, room as u16, &Line::of(Tone::Strong, title)),
+                    Cell::Item(at) => {
+                        let Some(item) = items.get(*at) else { continue };
+                        let is_selected = *at == self.at;
+                        canvas.line(x, y, room as u16, &item_line(item, keys, room, is_selected, is_wide));
+                    }
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Names Enter in ASCII, where its symbol would look like that of Ctrl.
+fn in_ascii(keys: &str, cx: &Cx<'_>) -> String {
+    if cx.session.settings.ascii { keys.replace('⏎', "Enter") } else { keys.to_string() }
+}
+
+/// Returns the area inside the frame.
+fn body(cx: &Cx<'_>) -> Area {
+    let (w, h) = cx.session.size;
+    Area { x: 1, y: 2, w: w.saturating_sub(2), h: h.saturating_sub(4) }
+}
+
+fn count(width: u16) -> usize {
+    match width {
+        w if w >= WIDE.0 => 3,
+        w if w >= WIDE.1 => 2,
+        _ => 1,
+    }
+}
+
+/// Distributes groups among columns without splitting one, so that the longest column is as short as possible.
+fn columns(groups: &[HelpGroup], count: usize) -> Vec<Vec<Cell>> {
+    let heights: Vec<usize> = groups.iter().map(|group| group.items.len() + 2).collect();
+    let longest = heights.iter().max().copied().unwrap_or(0);
+    let all = heights.iter().sum::<usize>();
+    let fits = |limit: &usize| {
+        let mut used = vec![0];
+        for height in &heights {
+            match used.last_mut() {
+                Some(last) if *last + height <= *limit => *last += height,
+                _ => used.push(*height),
+            }
+        }
+        used.len() <= count
+    };
+    let limit = (longest..=all).find(fits).unwrap_or(all);
+    let mut columns: Vec<Vec<Cell>> = vec![Vec::new()];
+    let mut item = 0;
+    for (group, height) in groups.iter().zip(heights) {
+        // The blank row after a group doesn't count at the end of a column.
+        if columns.last().is_some_and(|last| !last.is_empty() && last.len() + 1 + height > limit) {
+            columns.push(Vec::new());
+        }
+        let Some(column) = columns.last_mut() else { break };
+        if !column.is_empty() {
+            column.push(Cell::Blank);
+        }
+        column.push(Cell::Head(group.title.clone()));
+        column.extend((item..item + group.items.len()).map(Cell::Item));
+        item += group.items.len();
+    }
+    columns
+}
+
+/// Returns the column and the row of a line.
+fn place_of(columns: &[Vec<Cell>], item: usize) -> Option<(usize, usize)> {
+    let row = |cells: &Vec<Cell>| cells.iter().position(|cell| *cell == Cell::Item(item));
+    columns.iter().enumerate().find_map(|(column, cells)| Some((column, row(cells)?)))
+}
+
+fn shown_keys(item: &HelpItem, is_wide: bool) -> &str {
+    if is_wide && text::width(&item.keys) <= MAX_WIDE_KEYS { &item.keys } else { &item.short_keys }
+}
+
+/// Returns the columns of the keys.
+fn key_width(cells: &[Cell], items: &[&HelpItem], is_wide: bool) -> usize {
+    let width = |cell: &Cell| match cell {
+        Cell::Item(at) => items.get(*at).map(|item| text::width(shown_keys(item, is_wide))),
+        _ => None,
+    };
+    cells.iter().filter_map(width).max().unwrap_or(0).min(if is_wide { MAX_WIDE_KEYS } else { MAX_KEYS })
+}
+
+/// Returns a line of the help. With room, it has the whole sentence.
+fn item_line(item: &HelpItem, keys: usize, width: usize, is_selected: bool, is_wide: bool) -> Line {
+    let mark = if is_selected { "▌ " } else { "  " };
+    let shown = text::fit(shown_keys(item, is_wide), keys).into_owned();
+    let gap = " ".repeat((keys + 2).saturating_sub(text::width(&shown)));
+    let room = width.saturating_sub(MARK + keys + 2);
+    let said = if is_wide && text::width(&item.sentence) <= room { &item.sentence } else { &item.name };
+    let tone = if is_selected { Tone::Strong } else { Tone::Plain };
+    Line::of(Tone::Accent, mark).with(Tone::Accent, &shown).with(tone, &gap).with(tone, said)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(items: usize) -> HelpGroup {
+        let item =
+            HelpItem { id: None, keys: "x".into(), short_keys: "x".into(), name: "X".into(), sentence: "X".into() };
+        HelpGroup { title: "T".into(), items: vec![item; items] }
+    }
+
+    #[test]
+    fn groups_are_spread_evenly_and_stay_whole() {
+        let groups = [group(5), group(10), group(4), group(3), group(9), group(9)];
+        for count in 1..=4 {
+            let columns = columns(&groups, count);
+            assert!(columns.len() <= count);
+            let cells: Vec<&Cell> = columns.iter().flatten().collect();
+            let items: Vec<usize> =
+                cells.iter().filter_map(|cell| if let Cell::Item(n) = cell { Some(*n) } else { None }).collect();
+            assert_eq!(items, (0..40).collect::<Vec<_>>(), "every line once, in order");
+            assert_eq!(cells.iter().filter(|cell| matches!(cell, Cell::Head(_))).count(), groups.len());
+        }
+        assert_eq!(columns(&groups, 3).iter().map(Vec::len).max(), Some(21));
+        assert_eq!(columns(&[], 3), [Vec::new()]);
+    }
+}

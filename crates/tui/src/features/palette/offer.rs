@@ -1,0 +1,210 @@
+//! A row of the palette.
+
+use super::commands::Command;
+use super::matching::{Fit, Texts, WEAK, fit};
+use super::parse_target::Address;
+use crate::input::action::Context;
+use crate::input::keymap::{Binding, key_glyph};
+use crate::session::Cx;
+use crate::session::destination::ArgumentKind;
+use std::ops::Range;
+
+/// What a row is listed under.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Group {
+    /// What was typed names it: an id, an address, an argument.
+    Typed,
+    Recent,
+    Here,
+    Elsewhere,
+}
+
+/// A row of the palette: what it runs, and how it is shown.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Completion {
+    /// The line that it runs: a command with its argument, the id of an action, or an address.
+    pub line: String,
+    /// The shown text.
+    pub shown: String,
+    /// A short description.
+    pub note: String,
+    /// Its key; empty if it has none.
+    pub key: String,
+    /// Whether an argument may follow.
+    pub takes_argument: bool,
+    pub group: Group,
+    /// The matched parts of the shown text.
+    pub(super) matched: Vec<Range<usize>>,
+    /// The matched parts of the description.
+    pub(super) matched_note: Vec<Range<usize>>,
+    /// The row of the action table, if it is an action.
+    pub(super) is_action: bool,
+}
+
+impl Completion {
+    /// Creates a row for a line.
+    pub(super) fn of(line: String, shown: String, note: String, group: Group) -> Completion {
+        let (key, matched, matched_note) = (String::new(), Vec::new(), Vec::new());
+        Completion { line, shown, note, key, takes_argument: false, group, matched, matched_note, is_action: false }
+    }
+
+    /// Returns the text that Tab inserts.
+    pub fn completed(&self) -> String {
+        match (self.takes_argument, self.is_action) {
+            (true, _) => format!("{} ", self.line),
+            // Its name says more than its id, and means the same.
+            (false, true) => self.shown.clone(),
+            (false, false) => self.line.clone(),
+        }
+    }
+
+    /// Returns the theme that it would activate.
+    pub(super) fn theme(&self) -> Option<String> {
+        self.line.strip_prefix("theme ").map(str::to_string)
+    }
+
+    /// Marks the matched parts.
+    pub(super) fn matching(mut self, fit: Fit) -> Completion {
+        (self.matched, self.matched_note) = (fit.name, fit.note);
+        self
+    }
+}
+
+/// A candidate: a row with the other texts by which it is found.
+pub(super) struct Candidate {
+    offer: Completion,
+    aliases: [&'static str; 2],
+    place: &'static str,
+}
+
+impl Candidate {
+    /// Creates the candidate of an action. `note`: its sentence about what is selected here.
+    pub fn action(cx: &Cx<'_>, row: &'static Binding, here: Context) -> Candidate {
+        let works_here = row.context == here || row.context == Context::Global;
+        let sentence = concrete(cx, beyond_name(row), works_here);
+        let gap = if sentence.is_empty() { "" } else { " · " };
+        let (note, group) = match works_here {
+            true => (sentence, Group::Here),
+            false => (format!("{sentence}{gap}works in: {}", row.context.place()), Group::Elsewhere),
+        };
+        let mut offer = Completion::of(row.id.to_string(), row.name().to_string(), note, group);
+        (offer.key, offer.is_action) = (key(cx, row), true);
+        Candidate { offer, aliases: ["", row.id], place: row.context.title() }
+    }
+
+    /// Creates the candidate of a command. One that is also an action is shown like it.
+    pub fn command(cx: &Cx<'_>, command: &'static Command) -> Candidate {
+        let mut offer = of_command(command, "");
+        let mut id = "";
+        if let Some(row) = command.row() {
+            (offer.shown, offer.key, id) = (row.name().to_string(), key(cx, row), row.id);
+        }
+        Candidate { offer, aliases: [command.name, id], place: "" }
+    }
+
+    /// Creates the candidate of a command that opens a screen.
+    pub fn screen(name: &'static str, help: &str) -> Candidate {
+        let offer = Completion::of(name.to_string(), name.to_string(), help.to_string(), Group::Here);
+        Candidate { offer, aliases: [name, ""], place: "" }
+    }
+
+    /// Returns the row with its score, if it matches.
+    pub fn fit(self, typed: &str) -> Option<(u32, Completion)> {
+        let offer = &self.offer;
+        let texts =
+            Texts { name: &offer.shown, note: &offer.note, aliases: self.aliases, key: &offer.key, place: self.place };
+        let fit = fit(typed, &texts)?;
+        // A weak match stays weak wherever it works.
+        let is_preferred = offer.is_action && offer.group == Group::Here && fit.score > WEAK;
+        let bonus = if is_preferred { 5 } else { 0 };
+        Some((fit.score + bonus, self.offer.matching(fit)))
+    }
+
+    /// Returns the row.
+    pub fn offer(&self) -> &Completion {
+        &self.offer
+    }
+
+    /// Returns the row.
+    pub fn into_offer(self) -> Completion {
+        self.offer
+    }
+
+    /// Returns the line that it runs.
+    pub fn line(&self) -> &str {
+        &self.offer.line
+    }
+}
+
+fn key(cx: &Cx<'_>, row: &Binding) -> String {
+    let key = cx.session.keymap.keys_of(row.id).first();
+    key.map(|key| key_glyph(*key, cx.session.settings.ascii)).unwrap_or_default()
+}
+
+/// Returns what the sentence of an action says beyond its name.
+fn beyond_name(row: &Binding) -> &'static str {
+    let sentence = row.sentence();
+    match sentence.strip_prefix(row.name()) {
+        Some("") => "",
+        Some(rest) => rest.strip_prefix([';', ':', ',']).map_or(sentence, str::trim_start),
+        None => sentence,
+    }
+}
+
+/// Puts the names of the selected objects into a sentence about them: "Cancel the run" of which thread.
+fn concrete(cx: &Cx<'_>, sentence: &str, works_here: bool) -> String {
+    let mut sentence = sentence.to_string();
+    for (noun, name) in cx.lookup.selected_objects().into_iter().filter(|_| works_here) {
+        for article in ["this ", "the "] {
+            let (before, after) = (format!("{article}{noun}"), runtail_core::text::clean(&name));
+            sentence = match sentence.split_once(&before) {
+                // Not a part of a longer word, such as "the threads".
+                Some((start, end)) if !end.starts_with(|c: char| c.is_alphanumeric()) => {
+                    format!("{start}{after}{end}")
+                }
+                _ => sentence,
+            };
+        }
+    }
+    sentence
+}
+
+/// Returns the row of a command with an argument.
+pub(super) fn of_command(command: &'static Command, argument: &str) -> Completion {
+    let gap = if argument.is_empty() { "" } else { " " };
+    let line = format!("{}{gap}{argument}", command.name);
+    let shown = format!("{} {}", command.name, command.takes.name()).trim_end().to_string();
+    let mut offer = Completion::of(line, shown, command.help().to_string(), Group::Here);
+    offer.takes_argument = command.takes != ArgumentKind::Nothing && argument.is_empty();
+    offer
+}
+
+/// Returns the row of an address, which says what is opened and who is asked for it.
+pub(super) fn of_address(cx: &Cx<'_>, typed: &str, address: &Address) -> Completion {
+    let short = |id: &str| runtail_core::text::short_id(&runtail_core::text::clean(id));
+    let (shown, note) = match address {
+        Address::Event(number) => (format!("Go to event {number}"), "in the shown stream".to_string()),
+        Address::Time(..) => (format!("Go to {}", typed.trim()), "in the shown stream".into()),
+        Address::Id(id) => (format!("Open {}", short(id)), asked(cx)),
+        Address::Deployment { id, revision: None, .. } => (format!("Open deployment {}", short(id)), String::new()),
+        Address::Deployment { revision: Some(id), .. } => (format!("Open revision {}", short(id)), String::new()),
+        Address::Thread { thread, run: None, .. } => (format!("Open thread {}", short(thread)), asked(cx)),
+        Address::Thread { run: Some(run), .. } => (format!("Join run {}", short(run)), asked(cx)),
+        Address::Assistant { assistant, .. } => (format!("Open assistant {}", short(assistant)), String::new()),
+        Address::Server(url) => ("Open this agent server".into(), url.to_string()),
+        Address::Elsewhere(url) => ("This page is not supported".into(), url.to_string()),
+    };
+    let shown = runtail_core::text::clean(&shown).into_owned();
+    Completion::of(typed.trim().to_string(), shown, runtail_core::text::clean(&note).into_owned(), Group::Typed)
+}
+
+/// Names the profiles whose servers are asked for an id.
+fn asked(cx: &Cx<'_>) -> String {
+    const MAX_NAMES: usize = 4;
+    let names: Vec<&str> = cx.session.profiles.iter().map(|profile| &*profile.name).collect();
+    match names.len() {
+        0 => String::new(),
+        1..=MAX_NAMES => format!("asks {}", names.join(", ")),
+        n => format!("asks {} and {} more", names[..MAX_NAMES].join(", "), n - MAX_NAMES),
+    }
+}
