@@ -155,12 +155,12 @@ fn commands_over_a_dialog_drop_the_change_and_keep_the_draft() {
     let mut dash = demo_like((100, 30));
     dash.keys("a");
     let Some(Overlay::Edit(_)) = dash.app.overlays.last() else { panic!("{}", dash.screen()) };
-    dash.keys("# mine<Enter>");
+    dash.keys("<Right><ctrl-t># mine<Enter>");
     let effects = dash.keys("<ctrl-r>");
     let number = planned(&mut dash, &effects);
     assert_eq!(dash.keys(":deployments<Enter>"), [Effect::Forget(number)]);
     assert!(dash.app.overlays.is_empty());
-    dash.keys("a");
+    dash.keys("a<ctrl-t>");
     assert!(dash.screen().contains("# mine"), "{}", dash.screen());
 }
 
@@ -290,9 +290,9 @@ fn palette_completes_and_rejects_commands() {
     dash.keys(":re");
     insta::assert_snapshot!("palette_100x30", dash.screen());
     dash.keys("<ctrl-u>jo<Tab>");
-    assert!(dash.screen().contains(":journal"), "{}", dash.screen());
+    assert!(dash.screen().contains("> journal"), "{}", dash.screen());
     dash.keys("<ctrl-u>nonsense<Enter>");
-    assert!(dash.screen().contains("No matching command"), "{}", dash.screen());
+    assert!(dash.screen().contains("No action matches"), "{}", dash.screen());
     dash.keys("<Esc>");
     assert!(dash.app.overlays.is_empty());
 }

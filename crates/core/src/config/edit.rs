@@ -35,6 +35,40 @@ pub fn profile_of(text: &str, file: Option<&Path>) -> Result<Profile, ConfigErro
     })
 }
 
+/// Returns the text of a profile for one agent server at this address. An address without a scheme is https, or http on this
+/// machine.
+///
+/// # Errors
+/// The address is invalid, or is that of a region of LangSmith, which needs a key.
+pub fn server_profile(address: &str) -> Result<String, ConfigError> {
+    let read =
+        super::env::url_profile(address).map_err(|error| ConfigError { message: unnamed(&error.message), ..error })?;
+    let Some((_, url)) = read.agent_servers.first() else { return Err(ConfigError::new("there is no address")) };
+    if let Some(region) = base::region_of(&base::control_plane(url)) {
+        let why = format!("this is LangSmith in the region {region}, not an agent server");
+        return Err(ConfigError::new(why).hint("choose “Connect to LangSmith”"));
+    }
+    let host = url.host_str().unwrap_or_default();
+    let first = host.split('.').next().unwrap_or_default();
+    let is_name = !first.is_empty() && !first.bytes().all(|b| b.is_ascii_digit());
+    let is_bare = first.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    let name = match (base::is_loopback(url), is_name && is_bare) {
+        (true, _) => "local",
+        (false, true) => first,
+        (false, false) => "server",
+    };
+    let mut text = format!("[profiles.{name}]\nagent_server = {}\n", toml_edit::Value::from(url.as_str()));
+    if url.scheme() == "http" && !base::is_loopback(url) {
+        text.push_str("allow_http = true\n");
+    }
+    Ok(text)
+}
+
+/// Removes the option of the command line from a message about its address.
+fn unnamed(message: &str) -> String {
+    message.strip_prefix("--url: ").unwrap_or(message).to_string()
+}
+
 /// Turns a warning (`line:column: text`) into an error for the editor.
 fn of_warning(text: &str, warning: &str) -> ConfigError {
     let mut parts = warning.splitn(3, ':');

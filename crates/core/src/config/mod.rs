@@ -10,10 +10,13 @@ pub mod files;
 mod node;
 mod notify;
 mod parse;
+pub mod prices;
+mod profile_form;
 mod secret;
 mod store;
 mod table;
 pub mod theme;
+pub(crate) mod toml_fields;
 mod units;
 mod watch;
 
@@ -23,6 +26,7 @@ pub use base::{
 pub use document::{Document, Field, Form, Format};
 pub use error::{ConfigError, Place};
 pub use notify::{NotifyPlace, NotifyRule, NotifyWhen, Stuck};
+pub use profile_form::{KeyPlace, ProfileForm, ServerPlace};
 pub use secret::{SecretError, SecretRef, SecretSource};
 pub use store::{DiffLine, Draft, private_folder};
 pub use units::{duration as parse_duration, size as parse_size};
@@ -62,6 +66,8 @@ pub struct Config {
     pub notify: Vec<NotifyRule>,
     /// When a run counts as stuck.
     pub stuck: Stuck,
+    /// Prices of models.
+    pub prices: prices::Prices,
     /// Saved searches for threads, by name, in the file's order.
     pub searches: Vec<(String, String)>,
     /// Keys by the name of the action.

@@ -73,6 +73,9 @@ fn read<'s>(source: &'s Source<'s>, document: &Node) -> Result<Config, ConfigErr
     if let Some(table) = root.table("stuck")? {
         config.stuck = super::notify::stuck(source, table)?;
     }
+    if let Some(table) = root.table("prices")? {
+        config.prices = super::prices::prices(source, &table)?;
+    }
     if let Some(table) = root.table("searches")? {
         config.searches = searches(source, &table)?;
     }

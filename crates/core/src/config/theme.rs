@@ -44,18 +44,23 @@ roles! {
     Moving "moving" "In progress; no action needed.",
     Waiting "waiting" "Waiting for you.",
     Bad "bad" "Failed.",
+    Error "error" "The text of an error.",
+    Key "key" "The keys of hints.",
+    Badge "badge" "Labels that must not be overlooked: production, read-only.",
     Banner "banner" "The banner with what a thread is waiting for.",
     BannerFailed "banner_failed" "The banner with why a thread failed.",
     Namespace "namespace" "The namespace of a subgraph.",
     Hit "hit" "A search hit.",
     Code "code" "Code within text.",
     Emphasis "emphasis" "Emphasized text.",
-    Label1 "label_1" "The first of six labels of nodes, with distinct colors.",
+    Label1 "label_1" "The first of eight labels of nodes, with distinct colors.",
     Label2 "label_2" "The second one.",
     Label3 "label_3" "The third one.",
     Label4 "label_4" "The fourth one.",
     Label5 "label_5" "The fifth one.",
     Label6 "label_6" "The sixth one.",
+    Label7 "label_7" "The seventh one.",
+    Label8 "label_8" "The eighth one.",
     Title "title" "The title of a pane.",
     Focus "focus" "The title of the pane that has the focus.",
 }
@@ -63,7 +68,8 @@ roles! {
 impl Role {
     /// Returns the role of a label number, modulo the number of roles.
     pub fn label(number: u8) -> Role {
-        const LABELS: [Role; 6] = [Role::Label1, Role::Label2, Role::Label3, Role::Label4, Role::Label5, Role::Label6];
+        use Role::*;
+        const LABELS: [Role; 8] = [Label1, Label2, Label3, Label4, Label5, Label6, Label7, Label8];
         LABELS[usize::from(number) % LABELS.len()]
     }
 }
@@ -130,8 +136,9 @@ pub const TERMINAL: &str = "terminal";
 /// The theme without colors, which replaces every other one if colors are off.
 pub const MONO: &str = "mono";
 
-const FILES: [(&str, &str); 4] = [
+const FILES: [(&str, &str); 5] = [
     (TERMINAL, include_str!("../../../../assets/themes/terminal.toml")),
+    ("light", include_str!("../../../../assets/themes/light.toml")),
     ("color-blind", include_str!("../../../../assets/themes/color-blind.toml")),
     ("high-contrast", include_str!("../../../../assets/themes/high-contrast.toml")),
     (MONO, include_str!("../../../../assets/themes/mono.toml")),
@@ -408,7 +415,7 @@ mod tests {
     #[test]
     fn built_in_themes_are_valid() {
         let themes = Themes::default();
-        assert_eq!(themes.names().collect::<Vec<_>>(), ["terminal", "color-blind", "high-contrast", "mono"]);
+        assert_eq!(themes.names().collect::<Vec<_>>(), ["terminal", "light", "color-blind", "high-contrast", "mono"]);
         for (name, scheme) in &themes.all {
             let count = scheme.0.iter().filter(|look| **look != StyleSpec::default()).count();
             assert!(count >= 5, "{name} defines only {count} styles");
@@ -417,6 +424,34 @@ mod tests {
             let look = themes.without_color().look(*role);
             assert!(look.ink.is_none() && look.ground.is_none(), "{} has a color in mono", role.name());
         }
+    }
+
+    /// Returns the relative luminance of one of 256 colors by WCAG 2.
+    fn luminance(number: u8) -> f64 {
+        let [r, g, b] = rgb_of(number).map(|part| {
+            let part = f64::from(part) / 255.0;
+            if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+        });
+        0.2126 * r + 0.7152 * g + 0.0722 * b
+    }
+
+    #[test]
+    fn light_theme_is_readable_on_white() {
+        let themes = Themes::default();
+        let scheme = themes.get("light").expect("it is built in");
+        for role in Role::ALL {
+            match scheme.look(*role).ink {
+                None => {}
+                Some(ColorSpec::Numbered(ink)) => {
+                    let contrast = 1.05 / (luminance(ink) + 0.05);
+                    assert!(contrast >= 4.7, "{}: {contrast:.2}", role.name());
+                }
+                Some(other) => panic!("{}: {other:?} may look like anything", role.name()),
+            }
+        }
+        let labels: std::collections::BTreeSet<String> =
+            (0..8).map(|n| format!("{:?}", scheme.look(Role::label(n)))).collect();
+        assert_eq!(labels.len(), 8, "eight nodes are distinct");
     }
 
     #[test]
@@ -430,13 +465,6 @@ mod tests {
         assert!((blue(Role::Good) - blue(Role::Bad)).abs() > 150, "good and bad differ in their blue part");
         assert!((blue(Role::Good) - blue(Role::Moving)).abs() > 150);
         // Readable on black and on white: contrast by WCAG 2.
-        let luminance = |number| {
-            let [r, g, b] = rgb_of(number).map(|part| {
-                let part = f64::from(part) / 255.0;
-                if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
-            });
-            0.2126 * r + 0.7152 * g + 0.0722 * b
-        };
         for role in Role::ALL {
             let look = scheme.look(*role);
             if let (Some(ColorSpec::Numbered(ink)), None) = (look.ink, look.ground) {

@@ -76,7 +76,7 @@ pub use run_options::{Conflict, Durability, OptionProblem, RunOption, RunOptions
 pub use run_revision::{KnownRevisions, RevisionAge, RunRevision};
 pub use schema::{Violation, violations};
 pub use service::{Service, ServiceChange};
-pub use spec::{DeploymentSpec, Fetched, Installation};
+pub use spec::{DeploymentSpec, Fetched, Installation, SPEC_FIELDS, SpecField, SpecForm, Written};
 pub use step_limit::StepLimit;
 pub use stuck::{Activity, SilenceSource, StuckSign, stuck_signs};
 pub use supersteps::{

@@ -4,11 +4,13 @@
 mod body;
 mod check;
 mod fields;
+mod form;
 mod secrets;
 mod template;
 
 pub use body::Fetched;
 pub use check::Installation;
+pub use form::{SPEC_FIELDS, SpecField, SpecForm, Written};
 
 use crate::config::{ConfigError, Document, Format, SecretRef};
 use serde_json::{Map, Value};
@@ -28,6 +30,9 @@ pub struct DeploymentSpec {
 impl DeploymentSpec {
     /// A commented example with every field. What stands behind `#: ` is one more line of it.
     pub const EXAMPLE: &str = include_str!("../../../../../assets/deployment.example.toml");
+
+    /// The document of a new deployment. It has only the usual choices, and no name that exists elsewhere.
+    pub const NEW: &str = include_str!("../../../../../assets/new-deployment.toml");
 
     /// Reads a document; see [`Document::parse`].
     ///

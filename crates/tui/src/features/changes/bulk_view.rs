@@ -4,7 +4,7 @@ use super::bulk_answer::{Answered, BulkAnswer, BulkStage, Progress};
 use super::confirm::{confirm_area, note_lines, wrapped};
 use super::view::draw_preview;
 use crate::session::Cx;
-use crate::session::page::overlay_head;
+use crate::session::page::overlay_frame;
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
@@ -162,13 +162,12 @@ fn prompt(page: &BulkAnswer, cx: &Cx<'_>) -> Line {
 /// Draws the page.
 pub(super) fn draw(page: &BulkAnswer, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let area = cx.area;
-    let used = canvas.title(overlay_head(area), "ANSWER", true);
     let asked = page.threads.len() + page.excess;
     let mut line = Line::of(Tone::Plain, &format!("{} by rules", threads(asked)));
     if cx.session.settings.demo {
         line = line.right(Tone::Moving, " DEMO");
     }
-    canvas.line_for_right(used + 4, 2, area.w.saturating_sub(used + 3), &line);
+    overlay_frame(cx, canvas, "Answer", &line);
     let room = confirm_area(area);
     let y = draw_preview(canvas, area, &page.place, &lines(page, width(room)));
     canvas.line(area.x, y, area.w, &prompt(page, cx));

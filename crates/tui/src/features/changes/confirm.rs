@@ -9,11 +9,11 @@ use crate::session::msg::{Effect, ServerRef, ThreadRef, TwoServerIntent};
 use crate::session::{Component, Cx, Request, Requests};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
-use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::line::{Line, Piece, Tone, wrap};
 use crate::widgets::scroll::{Flat, Place};
 use crate::widgets::text_input::TextInput;
 use runtail_api::{ApiError, CancelAction, Choice, ForkChange, PlanError, ResourceIntent, ThreadIntent, Writer};
-use runtail_core::model::{Intent, Preview};
+use runtail_core::model::{Change, Intent, Preview};
 use runtail_core::text;
 use std::sync::Arc;
 
@@ -313,14 +313,10 @@ pub(super) fn note_lines(preview: &Preview, width: usize) -> Vec<Line> {
     lines
 }
 
-/// Returns the lines of a preview: its effects and notes, the changes, and the exact request.
+/// Returns the lines of a preview: the changes, the consequences, and the exact request.
 pub fn preview_lines(preview: &Preview, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
-    let revision = preview.revision.sentence();
-    if !revision.is_empty() {
-        lines.extend(wrapped(Tone::Strong, &revision, width));
-    }
-    lines.extend(note_lines(preview, width));
+    let inner = width.saturating_sub(2);
     let heading = |lines: &mut Vec<Line>, text: &str| {
         if !lines.is_empty() {
             lines.push(Line::new());
@@ -329,11 +325,14 @@ pub fn preview_lines(preview: &Preview, width: usize) -> Vec<Line> {
     };
     if !preview.changes.is_empty() {
         heading(&mut lines, "Changes");
-        for change in &preview.changes {
-            for (i, part) in wrap(&change.line(), width.saturating_sub(4)).iter().enumerate() {
-                lines.push(Line::of(Tone::Plain, &format!("{}{part}", if i == 0 { "  " } else { "    " })));
-            }
-        }
+        preview.changes.iter().for_each(|change| lines.extend(change_lines(change, inner)));
+    }
+    let revision = preview.revision.sentence();
+    let notes = note_lines(preview, inner);
+    if !(revision.is_empty() && notes.is_empty()) {
+        heading(&mut lines, "Consequences");
+        let revision = if revision.is_empty() { Vec::new() } else { wrapped(Tone::Plain, &revision, inner) };
+        lines.extend(revision.into_iter().chain(notes).map(indented));
     }
     for (n, request) in preview.requests().enumerate() {
         let number = if preview.then.is_empty() { String::new() } else { format!(" {}", n + 1) };
@@ -341,11 +340,30 @@ pub fn preview_lines(preview: &Preview, width: usize) -> Vec<Line> {
         let first = format!("{} {}", request.method, request.url);
         let body = request.body.as_ref().and_then(|body| serde_json::to_string_pretty(body).ok());
         for text in std::iter::once(first).chain(body) {
-            let parts = wrap(&text, width.saturating_sub(2));
-            lines.extend(parts.iter().map(|part| Line::of(Tone::Plain, &format!("  {part}"))));
+            lines.extend(wrapped(Tone::Dim, &text, inner).into_iter().map(indented));
         }
     }
     lines
+}
+
+/// Returns the lines of a change, with a sign before what is added or removed.
+fn change_lines(change: &Change, width: usize) -> Vec<Line> {
+    let (sign, tone) = match (&change.before, &change.after) {
+        (None, Some(_)) => ("+ ", Tone::Good),
+        (Some(_), None) => ("- ", Tone::Bad),
+        _ => ("  ", Tone::Plain),
+    };
+    let parts = wrap(&change.line(), width.saturating_sub(2));
+    let line = |(i, part): (usize, &String)| {
+        indented(Line::of(tone, if i == 0 { sign } else { "    " }).with(Tone::Plain, part))
+    };
+    parts.iter().enumerate().map(line).collect()
+}
+
+/// Puts a line of a section below its heading.
+fn indented(mut line: Line) -> Line {
+    line.left.insert(0, Piece { text: "  ".into(), tone: Tone::Plain });
+    line
 }
 
 impl Confirm {

@@ -1,16 +1,20 @@
 //! The document editor. All created or changed objects are edited as documents, validated while you type.
 
+use super::deployment_form::{DeploymentForm, Done};
+use super::profile_form::ProfileFields;
 use super::{Changes, resource_documents, view};
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
 use crate::session::msg::Effect;
 use crate::session::subject::Subject;
-use crate::session::{Component, Cx, Request, Requests, Route};
+use crate::session::{Component, Cx, Request, Requests, Route, Session};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::text_input::{Problem, TextInput};
 use runtail_api::{BulkAction, ForkChange, ResourceIntent, StateEdit, ThreadIntent};
 use runtail_core::config::{ConfigError, Profile};
-use runtail_core::model::{AuthAuthenticateRequest, DeploymentSpec, Format, Intent, StateProblem, changed_values};
+use runtail_core::model::{
+    AuthAuthenticateRequest, DeploymentSpec, Format, Intent, SpecForm, StateProblem, changed_values,
+};
 use std::sync::Arc;
 
 impl Subject {
@@ -129,6 +133,10 @@ pub struct Editor {
     pub text: TextInput,
     /// The problem of the text; an invalid document is never sent.
     pub problem: Option<Problem>,
+    /// The form of a deployment, which may be shown instead of the text.
+    pub form: Option<Box<DeploymentForm>>,
+    /// The form of a profile.
+    pub profile_form: Option<Box<ProfileFields>>,
     /// The text with which the editor opened.
     original: String,
 }
@@ -136,10 +144,125 @@ pub struct Editor {
 impl Editor {
     /// Creates an editor with an initial text.
     pub fn new(subject: Subject, text: &str) -> Editor {
-        let mut editor = Editor { subject, text: TextInput::new(text), problem: None, original: text.to_string() };
+        let mut editor = Editor {
+            subject,
+            text: TextInput::new(text),
+            problem: None,
+            form: None,
+            profile_form: None,
+            original: text.to_string(),
+        };
         editor.text.set_cursor(0, 0);
         editor.check();
         editor
+    }
+
+    /// Shows the document of a deployment as a form. `current` has the fields of an existing deployment.
+    pub fn with_form(mut self, current: Option<SpecForm>) -> Editor {
+        let text = self.text.text();
+        self.form = DeploymentForm::new(&self.subject, &text, current).map(Box::new);
+        if let Subject::Profile(name) = &self.subject {
+            self.profile_form = ProfileFields::new(&text, name.is_none()).map(Box::new);
+        }
+        self
+    }
+
+    /// Requests what the form shows besides the document.
+    pub fn begin(&mut self, session: &Session) -> Requests {
+        if let Some(form) = self.shown_profile_form() {
+            return form.check_key();
+        }
+        self.shown_form().map(|form| form.request_lists(session)).unwrap_or_default()
+    }
+
+    /// Returns the form, if it is shown instead of the text.
+    fn shown_form(&mut self) -> Option<&mut DeploymentForm> {
+        self.form.as_deref_mut().filter(|form| form.is_shown)
+    }
+
+    fn shown_profile_form(&mut self) -> Option<&mut ProfileFields> {
+        self.profile_form.as_deref_mut().filter(|form| form.is_shown)
+    }
+
+    /// Applies what a key changed in the form of a profile to the document.
+    fn apply_profile_form(&mut self, done: Done) -> Requests {
+        let Some(form) = self.profile_form.as_deref_mut().filter(|_| done.is_changed) else { return done.requests };
+        let before = self.text.text();
+        match form.values.write(&before) {
+            Ok(text) if text != before => self.text.set_text(&text),
+            Ok(_) => {}
+            Err(error) => (form.is_shown, form.why_document) = (false, Some(error.message)),
+        }
+        self.check();
+        done.requests
+    }
+
+    /// Handles a key in the form of a profile. `None` leaves it to the editor.
+    fn profile_form_key(&mut self, cx: &Cx<'_>, key: Key, action: Option<Action>) -> Option<Requests> {
+        let form = self.shown_profile_form()?;
+        let done = match action {
+            Some(Action::Preview) => {
+                let why = form.go_to_problem()?;
+                return Some(Requests::error(format!("{why} Nothing was changed.")));
+            }
+            Some(Action::Form) => {
+                form.is_shown = false;
+                return Some(Requests::none());
+            }
+            Some(Action::NextField) => form.step(1),
+            Some(Action::PrevField) => form.step(-1),
+            Some(Action::Back | Action::StartOver | Action::EditOutside) => return None,
+            action => match action.and_then(Requests::while_typing) {
+                Some(requests) => return Some(requests),
+                None => form.key(key, |name| cx.session.catalog.known(name).is_some()),
+            },
+        };
+        Some(self.apply_profile_form(done))
+    }
+
+    /// Applies what a key changed in the form to the document.
+    fn apply_form(&mut self, done: Done) -> Requests {
+        let Some(form) = self.form.as_deref_mut().filter(|_| done.is_changed) else { return done.requests };
+        if let Subject::CreateDeployment { profile } = &mut self.subject {
+            *profile = form.profile.clone();
+        }
+        let before = self.text.text();
+        match form.values.write(&before) {
+            Ok(text) if text != before => self.text.set_text(&text),
+            Ok(_) => {}
+            Err(error) => (form.is_shown, form.why_document) = (false, Some(error.message)),
+        }
+        self.check();
+        done.requests
+    }
+
+    /// Writes the fields of the form into the document, after they changed without a key.
+    pub fn take_form(&mut self) {
+        drop(self.apply_form(Done { is_changed: true, requests: Requests::none() }));
+    }
+
+    /// Switches between form and document.
+    fn toggle_form(&mut self, session: &Session) -> Requests {
+        let text = self.text.text();
+        if let Some(form) = self.profile_form.as_deref_mut() {
+            form.show(&text);
+            return match &form.why_document {
+                Some(why) => Requests::error(format!("Still TOML: {why}.")),
+                None => form.check_key(),
+            };
+        }
+        let Some(form) = self.form.as_deref_mut() else { return Requests::none() };
+        if form.is_shown {
+            form.leave_secret();
+            form.is_shown = false;
+            self.text.set_cursor(0, 0);
+            return Requests::none();
+        }
+        form.show(&text);
+        match &form.why_document {
+            Some(why) => Requests::error(format!("Still TOML: {why}.")),
+            None => form.request_lists(session),
+        }
     }
 
     /// Replaces the text.
@@ -175,6 +298,14 @@ impl Editor {
 impl Changes {
     /// Creates an editor for a subject. Also returns whether it restored a draft.
     pub fn editor(&mut self, subject: Subject, text: &str) -> (Editor, bool) {
+        // The profile of a new deployment is a field, so the draft may be about another one.
+        let subject = match subject {
+            Subject::CreateDeployment { .. } => {
+                let other = self.drafts.keys().find(|other| matches!(other, Subject::CreateDeployment { .. }));
+                other.cloned().unwrap_or(subject)
+            }
+            subject => subject,
+        };
         let draft = self.drafts.remove(&subject);
         let mut editor = Editor::new(subject, text);
         if let Some(draft) = &draft {
@@ -200,12 +331,31 @@ impl Editor {
     fn start_over(&mut self) {
         let original = self.original.clone();
         self.set_text(&original);
+        if let Some(form) = self.shown_form() {
+            form.leave_secret();
+            form.left.clear();
+            form.show(&original);
+        }
+        if let Some(form) = self.shown_profile_form() {
+            form.show(&original);
+        }
+    }
+
+    /// Goes to the first field of the form that has a problem, if any has one.
+    fn first_form_problem(&mut self, cx: &Cx<'_>) -> Option<Requests> {
+        let form = self.shown_form()?;
+        let (stop, why) = form.first_problem(cx)?;
+        form.go_to_problem(stop);
+        Some(Requests::error(format!("{why} Nothing was sent.")))
     }
 
     /// Previews the change that the document describes.
     fn preview(&self) -> Requests {
         if let Some(problem) = &self.problem {
             return Requests::error(format!("Line {}: {}. Nothing was sent.", problem.line, problem.message));
+        }
+        if matches!(&self.subject, Subject::CreateDeployment { profile } if profile.is_empty()) {
+            return Requests::error("Choose a profile in the form (ctrl-t). Nothing was sent.");
         }
         let (profile, text) = (self.subject.profile().into(), self.text.text());
         match self.subject.read(&text) {
@@ -265,9 +415,35 @@ impl Component for Editor {
 
     /// Handles a key. Only the editor's own keys, and keys that a text field doesn't accept, are not typed.
     fn key(&mut self, cx: &Cx<'_>, key: Key) -> Option<Requests> {
-        Some(match cx.session.keymap.action(Context::Editor, key) {
-            Some(Action::Preview) => self.preview(),
+        let action = cx.session.keymap.action(Context::Editor, key);
+        if let Some(requests) = self.profile_form_key(cx, key, action) {
+            return Some(requests);
+        }
+        Some(match action {
+            Some(Action::Preview) => {
+                if let Some(form) = self.shown_form() {
+                    let (is_ended, is_changed) = form.end_secret();
+                    let requests = self.apply_form(Done { is_changed, requests: Requests::none() });
+                    if !is_ended {
+                        return Some(requests);
+                    }
+                }
+                match self.first_form_problem(cx) {
+                    Some(requests) => requests,
+                    None => self.preview(),
+                }
+            }
+            Some(Action::Back) if self.shown_form().is_some_and(DeploymentForm::leave_secret) => Requests::none(),
             Some(Action::Back) => Request::Close.into(),
+            Some(Action::Form) if self.form.is_some() || self.profile_form.is_some() => self.toggle_form(cx.session),
+            Some(action @ (Action::NextField | Action::PrevField)) if self.shown_form().is_some() => {
+                let done = match (self.shown_form(), action) {
+                    (Some(form), Action::NextField) => form.next_field(cx),
+                    (Some(form), _) => form.step(cx, -1),
+                    (None, _) => Done::default(),
+                };
+                self.apply_form(done)
+            }
             Some(Action::StartOver) => {
                 self.start_over();
                 Requests::none()
@@ -275,28 +451,63 @@ impl Component for Editor {
             Some(Action::EditOutside) => Effect::EditOutside(self.text.text()).into(),
             action => match action.and_then(Requests::while_typing) {
                 Some(requests) => requests,
-                None => {
-                    Editor::key(self, key);
-                    Requests::none()
-                }
+                None => match self.shown_form().map(|form| form.key(cx, key)) {
+                    Some(done) => self.apply_form(done),
+                    None => {
+                        Editor::key(self, key);
+                        Requests::none()
+                    }
+                },
             },
         })
     }
 
     fn paste(&mut self, _cx: &Cx<'_>, text: &str) {
-        Editor::paste(self, text);
+        if let Some(is_changed) = self.shown_profile_form().map(|form| form.paste(text)) {
+            return drop(self.apply_profile_form(Done { is_changed, requests: Requests::none() }));
+        }
+        match self.shown_form().map(|form| form.paste(text)) {
+            Some(is_changed) => drop(self.apply_form(Done { is_changed, requests: Requests::none() })),
+            None => Editor::paste(self, text),
+        }
+    }
+
+    fn hints(&self) -> Option<&'static [&'static str]> {
+        let has_form = self.form.is_some() || self.profile_form.is_some();
+        has_form.then_some(&["editor.preview", "editor.form", "editor.outside", "editor.start_over", "editor.back"])
+    }
+
+    fn relayout(&mut self, cx: &Cx<'_>) {
+        let problem = self.problem.as_ref().map(|problem| problem.message.clone());
+        if let Some(form) = self.form.as_deref_mut().filter(|form| form.is_shown) {
+            form.clamp(cx, &self.subject, problem.as_deref());
+        }
     }
 
     fn on_edited(&mut self, text: &str) {
         self.set_text(text);
+        if let Some(form) = self.shown_form() {
+            form.show(text);
+        }
+        if let Some(form) = self.shown_profile_form() {
+            form.show(text);
+        }
     }
 
     // The editor of a profile stays open when its server changes: it may be edited because the server is unreachable.
     fn profile(&self) -> Option<&str> {
-        Some(self.subject.profile()).filter(|_| !matches!(self.subject, Subject::Profile(_)))
+        Some(self.subject.profile()).filter(|name| !name.is_empty() && !matches!(self.subject, Subject::Profile(_)))
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
-        view::editor(self, cx, canvas)
+        if let Some(form) = self.profile_form.as_deref().filter(|form| form.is_shown) {
+            return form.draw(cx, canvas, self.problem.as_ref().map(|problem| problem.message.as_str()));
+        }
+        match self.form.as_deref().filter(|form| form.is_shown) {
+            Some(form) => {
+                form.draw(cx, canvas, &self.subject, self.problem.as_ref().map(|problem| problem.message.as_str()))
+            }
+            None => view::editor(self, cx, canvas),
+        }
     }
 }

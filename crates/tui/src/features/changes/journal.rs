@@ -77,6 +77,10 @@ impl Component for JournalView {
         Context::Journal
     }
 
+    fn tab_name(&self) -> Option<String> {
+        Some("Journal".into())
+    }
+
     fn action(&mut self, _cx: &Cx<'_>, action: Action) -> Requests {
         match (action, self.selected()) {
             (Action::Refresh, _) => Effect::ReadJournal.into(),
@@ -112,7 +116,7 @@ impl Page for Entry {
     }
 
     fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
-        ("SENT", format!("{} {}", self.0.place.method, self.0.place.path))
+        ("Sent", format!("{} {}", self.0.place.method, self.0.place.path))
     }
 
     fn lines(&self, _cx: &Cx<'_>, width: usize) -> Vec<Line> {

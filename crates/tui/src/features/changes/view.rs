@@ -5,7 +5,7 @@ use super::confirm::{Confirm, Stage, confirm_area};
 use super::editor::Editor;
 use super::journal::{JournalView, outcome};
 use crate::session::Cx;
-use crate::session::page::{draw_lines, overlay_head};
+use crate::session::page::{draw_lines, overlay_frame};
 use crate::session::subject::Subject;
 use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
@@ -15,8 +15,8 @@ use crate::widgets::text_area_view::text_area;
 use crate::widgets::text_input::TextInput;
 use runtail_core::text;
 
-/// Draws the subject and its profile after a title. The label of a profile distinguishes production without color.
-fn about(cx: &Cx<'_>, canvas: &mut Canvas<'_>, area: Area, used: u16, name: &str, profile: &str) {
+/// Draws the frame with a title, the subject and its profile. The label of a profile distinguishes production without color.
+fn frame(cx: &Cx<'_>, canvas: &mut Canvas<'_>, title: &str, name: &str, profile: &str) {
     let state = cx.session.profiles.iter().find(|p| &*p.name == profile);
     let mut line = Line::of(Tone::Plain, name).right(Tone::Dim, profile);
     if let Some(label) = state.and_then(|p| p.label.as_deref()) {
@@ -25,16 +25,14 @@ fn about(cx: &Cx<'_>, canvas: &mut Canvas<'_>, area: Area, used: u16, name: &str
     if cx.session.settings.demo {
         line = line.right(Tone::Moving, " DEMO");
     }
-    // The profile must be visible, so a long name is cut.
-    canvas.line_for_right(used + 4, 2, area.w.saturating_sub(used + 3), &line);
+    overlay_frame(cx, canvas, title, &line);
 }
 
 /// Draws the editor. Returns the position of the text cursor.
 pub(super) fn editor(editor: &Editor, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
     let area = cx.area;
     let (title, name) = editor.subject.title_and_name();
-    let used = canvas.title(overlay_head(area), &title, true);
-    about(cx, canvas, area, used, name, editor.subject.profile());
+    frame(cx, canvas, &title, name, editor.subject.profile());
     let state = match &editor.problem {
         None => {
             let line = Line::of(Tone::Good, "● ").with(Tone::Dim, editor.subject.valid_status());
@@ -61,12 +59,11 @@ pub(super) fn editor(editor: &Editor, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> O
 pub(super) fn confirm(confirm: &Confirm, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
     let area = cx.area;
     let title = confirm.title();
-    // The title is the verb in capitals; the rest is the subject.
+    // The title is the verb; the rest is the subject.
     let phrases = ["Roll back", "Cancel and roll back", "Run again", "Ask again"];
     let phrase = phrases.iter().find_map(|phrase| Some((*phrase, title.strip_prefix(phrase)?.trim_start())));
     let (word, name) = phrase.unwrap_or_else(|| title.split_once(' ').unwrap_or((&title, "")));
-    let used = canvas.title(overlay_head(area), &text::clean(word).to_uppercase(), true);
-    about(cx, canvas, area, used, name, &confirm.profile);
+    frame(cx, canvas, word, name, &confirm.profile);
     let room = confirm_area(area);
     let lines = confirm.lines(room.w.saturating_sub(2) as usize);
     // The prompt follows the preview.
@@ -92,8 +89,7 @@ pub(super) fn confirm(confirm: &Confirm, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -
 pub(super) fn bulk(bulk: &Bulk, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
     let area = cx.area;
     let (title, subject) = bulk.title();
-    let used = canvas.title(overlay_head(area), &title, true);
-    about(cx, canvas, area, used, &subject, bulk.profile_name());
+    frame(cx, canvas, &title, &subject, bulk.profile_name());
     let room = confirm_area(area);
     let key = |id: &str| cx.session.key(id);
     let lines = bulk.lines(cx.session, room.w.saturating_sub(2) as usize);
@@ -144,7 +140,7 @@ pub(super) fn draw_preview(canvas: &mut Canvas<'_>, area: Area, place: &Place, l
 /// Draws the journal.
 pub(super) fn journal(journal: &JournalView, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let area = cx.area;
-    canvas.title(overlay_head(area), "JOURNAL", true);
+    overlay_frame(cx, canvas, "Journal", &Line::new());
     let Some(entries) = &journal.entries else { return };
     if entries.is_empty() {
         let text = "No changes were sent in this session.\n\nEverything you create, change, delete or run is listed here, with its \

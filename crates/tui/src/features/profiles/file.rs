@@ -16,7 +16,7 @@ impl Page for Save {
     }
 
     fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
-        ("SAVE", self.0.path.display().to_string())
+        ("Save", self.0.path.display().to_string())
     }
 
     fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {

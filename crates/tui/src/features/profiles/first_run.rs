@@ -1,55 +1,165 @@
-//! The first-run screen: what is missing, and three ways to continue.
+//! The first-run screen: four ways to begin.
 
 use super::first_run_view;
 use crate::input::action::{Action, Context};
-use crate::session::catalog::KEY_VARIABLE;
+use crate::input::key::{Code, Key};
+use crate::session::first_run::LocalServer;
+use crate::session::msg::Effect;
 use crate::session::request::ProfileRequest;
 use crate::session::{Component, Cx, Request, Requests};
 use crate::widgets::canvas::Canvas;
+use crate::widgets::text_input::TextInput;
+use runtail_core::config::edit::server_profile;
 
-/// The choices, in their order.
+/// The choices, in their order. Their numbers never change, so that a server that is found moves nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// Edit a new profile.
-    Write,
-    /// Use the region `us` with the key in the default variable.
-    Usual,
-    /// Quit.
-    Quit,
+    /// Start simulated servers.
+    Demo,
+    /// Open the agent server on this machine.
+    Local,
+    /// Define a profile of a LangSmith region.
+    LangSmith,
+    /// Open an agent server by its address.
+    Other,
 }
 
 /// All choices.
-pub const CHOICES: [Choice; 3] = [Choice::Write, Choice::Usual, Choice::Quit];
+pub const CHOICES: [Choice; 4] = [Choice::Demo, Choice::Local, Choice::LangSmith, Choice::Other];
 
-/// The screen, with the index of the selected choice.
+/// The search for an agent server on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Search {
+    #[default]
+    Running,
+    NotFound,
+    Found(LocalServer),
+}
+
+/// The screen.
 #[derive(Debug, Clone, Default)]
-pub struct FirstRun(pub usize);
+pub struct FirstRun {
+    /// The index of the selected choice.
+    pub selected: usize,
+    /// The agent server on this machine.
+    pub local: Search,
+    /// The address being typed.
+    pub(super) address: Option<TextInput>,
+    /// Whether the demo is being started.
+    pub(super) is_demo_starting: bool,
+    /// Why the last choice failed.
+    pub(super) problem: Option<String>,
+}
+
+impl FirstRun {
+    /// Applies the result of the search for an agent server on this machine.
+    pub fn on_local_server(&mut self, found: Option<LocalServer>) {
+        self.local = found.map_or(Search::NotFound, Search::Found);
+    }
+
+    /// Shows why the demo could not be started.
+    pub fn on_demo_failed(&mut self, why: String) {
+        (self.is_demo_starting, self.problem) = (false, Some(why));
+    }
+
+    fn choose(&mut self, cx: &Cx<'_>, choice: Choice) -> Requests {
+        self.selected = CHOICES.iter().position(|one| *one == choice).unwrap_or(0);
+        self.problem = None;
+        match choice {
+            Choice::Demo if self.is_demo_starting => Requests::none(),
+            Choice::Demo => {
+                self.is_demo_starting = true;
+                Effect::StartDemo.into()
+            }
+            Choice::Local => match &self.local {
+                Search::Found(server) => {
+                    let address = server.url.clone();
+                    self.define(&address)
+                }
+                Search::Running => Requests::none(),
+                // It may have been started since.
+                Search::NotFound => {
+                    self.local = Search::Running;
+                    Effect::FindLocalServer.into()
+                }
+            },
+            Choice::LangSmith => {
+                let typed = cx.session.catalog.first_typed().filter(|known| known.profile.control_plane.is_some());
+                ProfileRequest::Edit(typed.map(|known| known.profile.name.clone())).into()
+            }
+            Choice::Other => {
+                self.address.get_or_insert_with(|| TextInput::line(""));
+                Requests::none()
+            }
+        }
+    }
+
+    /// Defines a profile for the agent server at an address, and tests it.
+    fn define(&mut self, address: &str) -> Requests {
+        match server_profile(address) {
+            Ok(text) => Request::DefineProfile(text).into(),
+            Err(error) => {
+                self.problem = Some(error.to_string());
+                Requests::none()
+            }
+        }
+    }
+}
 
 impl Component for FirstRun {
     fn context(&self) -> Context {
         Context::FirstRun
     }
 
+    fn key(&mut self, cx: &Cx<'_>, key: Key) -> Option<Requests> {
+        let input = self.address.as_mut()?;
+        let requests = match key.code {
+            _ if cx.session.keymap.quits(key) => return None,
+            Code::Esc => {
+                (self.address, self.problem) = (None, None);
+                Requests::none()
+            }
+            Code::Up | Code::Down => return None,
+            Code::Enter => {
+                let address = input.text();
+                if address.trim().is_empty() { Requests::none() } else { self.define(&address) }
+            }
+            _ => {
+                input.key(key);
+                self.problem = None;
+                Requests::none()
+            }
+        };
+        Some(requests)
+    }
+
+    fn paste(&mut self, _cx: &Cx<'_>, text: &str) {
+        // A pasted address can only mean this choice.
+        self.selected = CHOICES.len() - 1;
+        self.address.get_or_insert_with(|| TextInput::line("")).insert(text);
+    }
+
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
         let typed = || cx.session.catalog.first_typed().map(|known| known.profile.name.clone());
-        match (action, CHOICES.get(self.0)) {
-            (Action::Open, Some(Choice::Write)) => ProfileRequest::Edit(typed()).into(),
-            (Action::Open, Some(Choice::Usual)) => {
-                let text = format!("[profiles.us]\nregion = \"us\"\napi_key_env = \"{KEY_VARIABLE}\"\n");
-                Request::DefineProfile(text).into()
+        let chosen = match action {
+            Action::Open => CHOICES.get(self.selected),
+            Action::View1 => CHOICES.first(),
+            Action::View2 => CHOICES.get(1),
+            Action::View3 => CHOICES.get(2),
+            Action::View4 => CHOICES.get(3),
+            Action::Anyway | Action::Save if typed().is_none() => {
+                return Requests::info("There is no profile yet. Choose one of the four first.");
             }
-            (Action::Open, Some(Choice::Quit)) => Request::Quit.into(),
-            (Action::Anyway | Action::Save, _) if typed().is_none() => {
-                Requests::info("There is no profile yet. Choose “Write a profile” first.")
-            }
-            (Action::Anyway, _) => typed().map(|name| ProfileRequest::UseAnyway(name).into()).unwrap_or_default(),
-            (Action::Save, _) => ProfileRequest::DraftFile.into(),
-            _ => Requests::none(),
-        }
+            Action::Anyway => return typed().map(|name| ProfileRequest::UseAnyway(name).into()).unwrap_or_default(),
+            Action::Save => return ProfileRequest::DraftFile.into(),
+            _ => None,
+        };
+        chosen.map(|choice| self.choose(cx, *choice)).unwrap_or_default()
     }
 
     fn step(&mut self, _cx: &Cx<'_>, lines: isize, _whole_window: bool) {
-        self.0 = self.0.saturating_add_signed(lines).min(CHOICES.len() - 1);
+        self.selected = self.selected.saturating_add_signed(lines).min(CHOICES.len() - 1);
+        self.address = self.address.take().filter(|address| !address.is_empty());
     }
 
     // There is no screen to go back to.
@@ -57,8 +167,12 @@ impl Component for FirstRun {
         Some(if quit { Request::Quit.into() } else { Requests::none() })
     }
 
+    fn hints(&self) -> Option<&'static [&'static str]> {
+        let is_typing = self.address.is_some();
+        is_typing.then_some(&["first_run.choose"])
+    }
+
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
-        first_run_view::first_run(self.0, cx, canvas);
-        None
+        first_run_view::draw(self, cx, canvas)
     }
 }

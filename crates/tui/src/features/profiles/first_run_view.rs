@@ -1,109 +1,128 @@
-//! Draws the first-run screen: what is missing, the settings of a profile, and the choices.
+//! Draws the first-run screen: the choices with what is known of each, and the outcome of the last one.
 
-use super::first_run::{CHOICES, Choice};
+use super::first_run::{CHOICES, Choice, FirstRun, Search};
 use crate::session::Cx;
 use crate::session::catalog::{Catalog, KEY_VARIABLE};
-use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
+use crate::widgets::form_lines::{one_line, padded};
 use crate::widgets::line::{Line, Tone, wrap};
 use runtail_api::ApiError;
+use runtail_core::text;
 
-/// Columns of the names on the left.
-const NAMES: usize = 12;
+/// Width from which the screen is centered.
+const WIDE: u16 = 100;
+/// Columns of the choices when the screen is centered: mark, number, name and reason.
+const BLOCK: u16 = 76;
+/// Column of the names behind mark and number.
+const NAME: usize = 5;
+/// Columns of the names.
+const NAMES: usize = 32;
+/// The same on a narrow screen.
+const NAMES_NARROW: usize = 26;
 
-/// Draws the screen.
-pub(super) fn first_run(choice: usize, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+/// Draws the screen. Returns the position of the cursor while an address is typed.
+pub(super) fn draw(screen: &FirstRun, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
     let area = cx.area;
-    let catalog = &cx.session.catalog;
-    canvas.title(Area { x: 1, y: 2, w: area.w, h: 1 }, "Not configured yet", true);
-    let width = usize::from(area.w);
-    let mut lines = missing(catalog, width);
-    lines.extend(needed(width));
-    let top = lines.len() as u16;
-    for (i, line) in lines.iter().enumerate().take(usize::from(area.h)) {
-        canvas.line(area.x, area.y + i as u16, area.w, line);
-    }
-    for (i, (name, about)) in CHOICES.iter().map(|choice| label_of(catalog, *choice)).enumerate() {
-        let y = area.y + top + i as u16;
-        canvas.line(area.x, y, area.w, &Line::of(Tone::Strong, &format!("{name:<26}")).with(Tone::Dim, &about));
-        if i == choice {
-            canvas.select(Area { x: area.x.saturating_sub(2), y, w: area.w + 2, h: 1 }, y, true);
-        }
-    }
-    let below = top + CHOICES.len() as u16 + 1;
-    for (i, line) in outcome(catalog, width).iter().enumerate().take(usize::from(area.h.saturating_sub(below))) {
-        canvas.line(area.x, area.y + below + i as u16, area.w, line);
-    }
-}
-
-/// Returns the places that have no configuration.
-fn missing(catalog: &Catalog, width: usize) -> Vec<Line> {
-    let mut lines = Vec::new();
-    let origin = &catalog.origin;
-    let file = origin.file.as_ref().map_or_else(|| "no home directory found".to_string(), |f| f.display().to_string());
-    match &catalog.problem {
-        Some(problem) => field(&mut lines, Tone::Bad, "the file", &problem.to_string(), width),
-        None => field(&mut lines, Tone::Plain, "no profile", &format!("in {file}"), width),
-    }
-    if !origin.has_key {
-        field(&mut lines, Tone::Plain, "not set", KEY_VARIABLE, width);
-    }
+    let is_wide = area.w >= WIDE;
+    let left = if is_wide { area.x + (area.w - BLOCK) / 2 } else { area.x };
+    let width = (area.x + area.w).saturating_sub(left);
+    let names = if is_wide { NAMES } else { NAMES_NARROW };
+    let text_width = usize::from(width).saturating_sub(1);
+    let indent = |line: &str, tone| Line::of(tone, &format!(" {line}"));
+    let mut lines: Vec<Line> = wrap("Runtail shows LangSmith deployments and LangGraph threads.", text_width)
+        .iter()
+        .map(|line| indent(line, Tone::Plain))
+        .collect();
     lines.push(Line::new());
-    lines
-}
-
-/// Returns the settings that a profile needs.
-fn needed(width: usize) -> Vec<Line> {
-    let mut lines = Vec::new();
-    for (name, text) in [
-        ("server", "region = \"us\" (or eu, apac, aws); url = \"https://…\" for a self-hosted instance"),
-        (
-            "the key",
-            "api_key_env = \"VARIABLE\", api_key_file = \"FILE\" that only you can read (chmod 600), or \
-                     api_key_command = [\"pass\", \"show\", \"langsmith\"]; never the key itself",
-        ),
-        ("workspace", "workspace = \"UUID\", only for organization-scoped keys"),
-    ] {
-        field(&mut lines, Tone::Plain, name, text, width);
-    }
-    lines.push(Line::new());
-    lines
-}
-
-fn field(lines: &mut Vec<Line>, tone: Tone, name: &str, value: &str, width: usize) {
-    for (i, text) in wrap(value, width.saturating_sub(NAMES)).iter().enumerate() {
-        let name = if i == 0 { name } else { "" };
-        lines.push(Line::of(Tone::Dim, &format!("{name:<NAMES$}")).with(tone, text));
-    }
-}
-
-fn label_of(catalog: &Catalog, choice: Choice) -> (&'static str, String) {
-    match choice {
-        Choice::Write => ("Write a profile", "checked, then used for this session".into()),
-        Choice::Usual => {
-            let set = if catalog.origin.has_key { "" } else { " (not set)" };
-            ("Use region us", format!("with {KEY_VARIABLE}{set}"))
-        }
-        Choice::Quit => ("Quit", "no account? Run runtail --demo".into()),
-    }
-}
-
-/// Returns the state of the typed profile, and what happens to it.
-fn outcome(catalog: &Catalog, width: usize) -> Vec<Line> {
-    let mut lines = Vec::new();
-    let mut add = |tone, text: &str| lines.extend(wrap(text, width).iter().map(|text| Line::of(tone, text)));
-    match catalog.first_typed().map(|known| (known, &known.running_test, &known.last_test)) {
-        Some((known, Some(_), _)) => add(Tone::Moving, &format!("◐ checking {}…", known.profile.name)),
-        Some((_, None, Some((_, Err(error))))) => {
-            let story = ApiError::story(error);
-            let (first, rest) = story.split_once('\n').unwrap_or((&story, ""));
-            add(Tone::Bad, &format!("✗ {first}"));
-            if !rest.is_empty() {
-                add(Tone::Plain, rest);
+    let mut cursor = None;
+    for (n, choice) in CHOICES.iter().enumerate() {
+        let is_selected = n == screen.selected;
+        let mut line = Line::of(Tone::Accent, if is_selected { "▌ " } else { "  " });
+        line.push(Tone::Dim, &format!("{}  ", n + 1));
+        let (name, tone, about) = label_of(screen, &cx.session.catalog, *choice);
+        line.push(if is_selected { Tone::Strong } else { Tone::Plain }, &padded(&name, names));
+        match screen.address.as_ref().filter(|_| *choice == Choice::Other) {
+            Some(address) => {
+                let room = usize::from(width).saturating_sub(NAME + names + 4).clamp(8, 46);
+                let (shown, column) = one_line(address, room, is_selected);
+                let frame = if is_selected { Tone::Accent } else { Tone::Dim };
+                line = line.with(frame, "[ ").with(Tone::Plain, &padded(&shown, room)).with(frame, " ]");
+                cursor = column.map(|column| (lines.len(), NAME + names + 2 + column));
             }
-            add(Tone::Dim, "Choose “Write a profile” to edit it, press u to use it anyway, s to save it.");
+            None => line.push(tone, &about),
         }
-        _ => add(Tone::Dim, "Nothing is written until you save. New config files are picked up automatically."),
+        lines.push(line);
+    }
+    lines.push(Line::new());
+    lines.push(indent("Nothing is written before you confirm it.", Tone::Plain));
+    let outcome = outcome(screen, cx, text_width);
+    if !outcome.is_empty() {
+        lines.push(Line::new());
+        lines.extend(outcome);
+    }
+    let spare = area.h.saturating_sub(lines.len() as u16);
+    let top = area.y + if is_wide { spare / 3 } else { spare.min(1) };
+    for (i, line) in lines.iter().enumerate().take(usize::from((area.y + area.h).saturating_sub(top))) {
+        canvas.line(left, top + i as u16, width, line);
+    }
+    cursor.map(|(row, column)| (left + column as u16, top + row as u16))
+}
+
+/// Returns the name of a choice and what is known of it.
+fn label_of(screen: &FirstRun, catalog: &Catalog, choice: Choice) -> (String, Tone, String) {
+    let plain = |name: &str, about: &str| (name.to_string(), Tone::Dim, about.to_string());
+    match choice {
+        Choice::Demo if screen.is_demo_starting => {
+            ("Try the demo".into(), Tone::Moving, "◐ starting the simulated servers…".into())
+        }
+        Choice::Demo => plain("Try the demo", "simulated deployments and threads, no account"),
+        Choice::Local => match &screen.local {
+            Search::Running => plain("Open a local server", "looking for one…"),
+            Search::NotFound => plain("Open a local server", "none on 2024, 8123, 2026 · ⏎ looks again"),
+            Search::Found(server) => {
+                let address = server.url.trim_start_matches("http://").trim_end_matches('/');
+                let count = match server.assistants {
+                    None => String::new(),
+                    Some(1) => " · 1 assistant".into(),
+                    Some(count) => format!(" · {} assistants", text::count(count as u64)),
+                };
+                (format!("Open {address}"), Tone::Dim, format!("local agent server found{count}"))
+            }
+        },
+        Choice::LangSmith => {
+            let set = if catalog.origin.has_key { "is set" } else { "isn't set" };
+            plain("Connect to LangSmith", &format!("{KEY_VARIABLE} {set} · choose a region"))
+        }
+        Choice::Other => plain("Open another server", "enter its URL"),
+    }
+}
+
+/// Returns the problem of the last choice or of the file, or the state of the test that is running.
+fn outcome(screen: &FirstRun, cx: &Cx<'_>, width: usize) -> Vec<Line> {
+    let catalog = &cx.session.catalog;
+    let mut lines = Vec::new();
+    let mut add = |tone, mark: &str, text: &str| {
+        let parts = wrap(text, width.saturating_sub(2));
+        lines.extend(parts.iter().enumerate().map(|(i, part)| {
+            let mark = if i == 0 { mark } else { "  " };
+            Line::of(tone, &format!(" {mark}")).with(Tone::Plain, part)
+        }));
+    };
+    if let Some(problem) = &screen.problem {
+        add(Tone::Bad, "✗ ", problem);
+    }
+    match catalog.first_typed().map(|known| (known, &known.running_test, &known.last_test)) {
+        Some((known, Some(_), _)) => add(Tone::Moving, "◐ ", &format!("checking {}…", known.profile.name)),
+        Some((known, None, Some((_, Err(error))))) => {
+            add(Tone::Bad, "✗ ", &ApiError::story(error));
+            let (anyway, save) = (cx.session.key("first_run.anyway"), cx.session.key("first_run.save"));
+            let name = &known.profile.name;
+            add(Tone::Plain, "  ", &format!("{anyway} uses {name} anyway, {save} saves it. Or choose again."));
+        }
+        _ => {}
+    }
+    if let Some(problem) = &catalog.problem {
+        add(Tone::Bad, "✗ ", &problem.to_string());
     }
     lines
 }

@@ -1,7 +1,7 @@
 //! Using, trying, defining and saving profiles.
 
 use crate::session::catalog::{AfterTest, Catalog, Origin, ProfileEntry, ProfileTest};
-use crate::session::msg::Effect;
+use crate::session::msg::{Effect, ServerRef};
 use crate::session::request::ProfileRequest;
 use crate::session::subject::Subject;
 use crate::session::{Request, Requests, Route};
@@ -9,6 +9,13 @@ use jiff::Timestamp;
 use runtail_api::ApiError;
 use runtail_core::config::edit::{profile_of, profile_template};
 use runtail_core::config::{ConfigError, Draft, Profile, SecretSource};
+
+/// Returns the only agent server of profiles without a control plane: there is nothing else to choose.
+fn only_server(list: &[Profile]) -> Option<ServerRef> {
+    let [Profile { control_plane: None, agent_servers, name: profile, .. }] = list else { return None };
+    let [(name, url)] = agent_servers.as_slice() else { return None };
+    Some(ServerRef { profile: profile.as_str().into(), name: name.as_str().into(), url: url.as_str().into() })
+}
 
 impl Catalog {
     /// Handles the request of a feature.
@@ -35,7 +42,7 @@ impl Catalog {
         }
         let others: Vec<Profile> = self.in_use.iter().filter(|p| p.name != name).cloned().collect();
         if others.is_empty() {
-            let text = format!("{name} is the only profile in use. Press ⏎ on another one to switch.");
+            let text = format!("{name} is the only profile in use. Press u on another one to switch.");
             return Requests::info(text);
         }
         Request::UseProfiles(others).into()
@@ -66,16 +73,21 @@ impl Catalog {
         match (result, then) {
             (Ok(()), AfterTest::Nothing) => Requests::info(format!("{name} is reachable.")),
             (Ok(()), then) => match self.profiles_with(&name, then == AfterTest::Switch) {
-                Some(list) if self.in_use != list => Request::UseProfiles(list).into(),
+                Some(list) if self.in_use != list => {
+                    let only = only_server(&list).filter(|_| self.in_use.is_empty());
+                    let mut requests = Requests::from(Request::UseProfiles(list));
+                    only.into_iter().for_each(|server| requests.push(Route::Server(server)));
+                    requests
+                }
                 _ => Requests::info(format!("{name} is reachable and in use.")),
             },
             (Err(error), then) => {
                 let stays = match (then, self.used(&name).is_some()) {
                     (AfterTest::Nothing, _) => String::new(),
-                    (AfterTest::Switch, false) => "\n  Not switched. On the profiles page, u uses it anyway.".into(),
-                    (_, false) => format!("\n  {name} is not used. On the profiles page, u uses it anyway."),
+                    (AfterTest::Switch, false) => "\n  Not switched. On the profiles page, U uses it anyway.".into(),
+                    (_, false) => format!("\n  {name} is not used. On the profiles page, U uses it anyway."),
                     (_, true) => {
-                        format!("\n  {name} is unchanged. On the profiles page, u uses the new definition.")
+                        format!("\n  {name} is unchanged. On the profiles page, U uses the new definition.")
                     }
                 };
                 Requests::error(format!("{}{stays}", error.story()))
@@ -130,7 +142,12 @@ impl Catalog {
 
     /// Opens the editor for a profile, or for a new one.
     fn edit_profile(&self, name: Option<&str>) -> Requests {
-        Route::Edit(Subject::Profile(name.map(Into::into)), self.text_of(name)).into()
+        let mut text = self.text_of(name);
+        if name.is_none() && self.known("us").is_none() {
+            // The template's region is a better name than "new".
+            text = text.replacen("[profiles.new]", "[profiles.us]", 1);
+        }
+        Route::Edit(Subject::Profile(name.map(Into::into)), text).into()
     }
 
     /// Defines a profile for this session by its text (see [`runtail_core::config::edit`]). Does not write the file.

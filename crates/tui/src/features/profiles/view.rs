@@ -2,15 +2,18 @@
 
 use crate::input::action::{Action, Context};
 use crate::session::catalog::{AfterTest, ProfileEntry};
+use crate::session::page::overlay_frame;
 use crate::session::request::ProfileRequest;
 use crate::session::{Component, Cx, Requests};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::list::Picker;
-use crate::widgets::theme::PRODUCTION;
 use runtail_core::config::{Profile, SecretSource};
 use runtail_core::text;
+
+/// The mark of production profiles.
+const PRODUCTION: &str = "PROD";
 
 /// The page and its selection.
 #[derive(Debug, Clone, Default)]
@@ -30,13 +33,17 @@ impl Component for ProfilesPage {
         Context::Profiles
     }
 
+    fn tab_name(&self) -> Option<String> {
+        Some("Profiles".into())
+    }
+
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
         let Some(name) = self.selected(cx).map(|known| known.profile.name.clone()) else { return Requests::none() };
         let request = match action {
             Action::Mark => ProfileRequest::ToggleUse(name),
-            Action::Open => ProfileRequest::Try(name, AfterTest::Switch),
             Action::Test => ProfileRequest::Test(name),
-            Action::Anyway => ProfileRequest::UseAnyway(name),
+            Action::Anyway if has_failed(cx, &name) => ProfileRequest::UseAnyway(name),
+            Action::Anyway => ProfileRequest::Try(name, AfterTest::Switch),
             Action::Add => ProfileRequest::Edit(None),
             Action::Edit => ProfileRequest::Edit(Some(name)),
             Action::Save => ProfileRequest::DraftFile,
@@ -67,16 +74,14 @@ fn rows(cx: &Cx<'_>) -> usize {
 
 fn draw(page: &ProfilesPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let area = cx.area;
-    let head = Area { x: 1, y: 2, w: area.w, h: 1 };
-    let used = canvas.title(head, "PROFILES", true);
     let mut about = Line::of(Tone::Dim, &place(cx));
     if cx.session.catalog.is_unsaved() {
         about.push(Tone::Moving, "   not saved; s shows the diff");
     }
-    canvas.line(head.x + used + 3, head.y, head.w.saturating_sub(used + 3), &about);
+    overlay_frame(cx, canvas, "Profiles", &about);
     let columns = Columns::of(cx, area.w);
-    let row = |texts: [&str; 7]| columns.line(texts.map(|text| (Tone::Dim, text.to_string())));
-    let headers = ["", "NAME", "LABEL", "SERVER", "KEY", "WRITING", "STATE"];
+    let row = |texts: [&str; 8]| columns.line(texts.map(|text| (Tone::Dim, text.to_string())));
+    let headers = ["", "NAME", "REGION", "WORKSPACE", "KEY", "ACCESS", "DEPLOYMENTS", "LAST CHECK"];
     canvas.line(area.x, area.y, area.w, &row(headers));
     let catalog = &cx.session.catalog;
     let rows = rows(cx);
@@ -105,7 +110,7 @@ fn place(cx: &Cx<'_>) -> String {
 }
 
 /// The widths of the columns, from the checkbox to the state.
-struct Columns([usize; 7]);
+struct Columns([usize; 8]);
 
 impl Columns {
     fn of(cx: &Cx<'_>, width: u16) -> Columns {
@@ -113,22 +118,22 @@ impl Columns {
             let all = cx.session.catalog.all.iter().map(|known| text::width(&text::clean(&text(known))));
             all.max().unwrap_or(0).clamp(least, most)
         };
-        let label = |known: &ProfileEntry| label(&known.profile);
-        let labels = if cx.session.catalog.all.iter().any(|known| known.profile.label.is_some()) { 5 } else { 0 };
         let is_wide = width >= 110;
+        let has_workspace = cx.session.catalog.all.iter().any(|known| known.profile.workspace.is_some());
         Columns([
             3,
             widest(|known| known.profile.name.clone(), 8, if is_wide { 24 } else { 16 }),
-            if labels > 0 { widest(label, labels, 14) } else { 0 },
-            widest(|known| place_of(&known.profile), 6, if is_wide { 28 } else { 14 }),
-            if is_wide { widest(|known| key(&known.profile), 3, 36) } else { 0 },
-            9,
+            widest(|known| place_of(&known.profile), 6, if is_wide { 24 } else { 14 }),
+            if is_wide && has_workspace { 14 } else { 0 },
+            if is_wide { widest(|known| key(&known.profile), 3, 30) } else { 0 },
+            widest(|known| access(&known.profile, known.profile.is_read_only()), 9, 20),
+            if is_wide { 11 } else { 0 },
             usize::MAX,
         ])
     }
 
     /// Returns a line with the cells of the columns that have room.
-    fn line(&self, cells: [(Tone, String); 7]) -> Line {
+    fn line(&self, cells: [(Tone, String); 8]) -> Line {
         let mut line = Line::new();
         for ((tone, text), width) in cells.into_iter().zip(self.0).filter(|(_, width)| *width > 0) {
             let text = text::clean(&text).into_owned();
@@ -143,9 +148,27 @@ impl Columns {
     }
 }
 
-fn label(profile: &Profile) -> String {
+/// Returns the label, and whether requests that write are allowed.
+fn access(profile: &Profile, is_read_only: bool) -> String {
     let mark = if profile.is_production() { PRODUCTION } else { "" };
-    profile.label.as_ref().map(|label| format!("{mark}‹{label}›")).unwrap_or_default()
+    let label = profile.label.as_ref().map(|label| format!("{mark}‹{label}› ")).unwrap_or_default();
+    format!("{label}{}", if is_read_only { "read-only" } else { "writes" })
+}
+
+/// Returns how many deployments a profile in use lists.
+fn deployments(cx: &Cx<'_>, name: &str) -> String {
+    match cx.session.profile(name).filter(|state| state.loaded_at.is_some()) {
+        Some(_) => cx.lookup.deployments().iter().filter(|(profile, ..)| **profile == *name).count().to_string(),
+        None => "-".into(),
+    }
+}
+
+/// Returns whether the last check of a profile failed.
+fn has_failed(cx: &Cx<'_>, name: &str) -> bool {
+    cx.session
+        .catalog
+        .known(name)
+        .is_some_and(|known| known.running_test.is_none() && matches!(known.last_test, Some((_, Err(_)))))
 }
 
 /// Returns the region, or the host.
@@ -156,16 +179,18 @@ fn place_of(profile: &Profile) -> String {
 /// Describes the source of the key; never the key itself.
 fn key(profile: &Profile) -> String {
     let short = |source: &SecretSource| match source {
-        SecretSource::Env(name) => format!("${name}"),
-        SecretSource::File(path) => path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default(),
-        SecretSource::Command(words) => format!("{} …", words.first().map_or("", |w| w)),
+        SecretSource::Env(name) => format!("env:{name}"),
+        SecretSource::File(path) => {
+            format!("file:{}", path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default())
+        }
+        SecretSource::Command(words) => format!("command:{} …", words.first().map_or("", |w| w)),
         SecretSource::Given(_) => "built-in".into(),
     };
     let all = [&profile.key, &profile.bearer].into_iter().flatten().map(short).collect::<Vec<_>>();
     if all.is_empty() { "none".into() } else { all.join(" + ") }
 }
 
-fn cells(cx: &Cx<'_>, known: &ProfileEntry) -> [(Tone, String); 7] {
+fn cells(cx: &Cx<'_>, known: &ProfileEntry) -> [(Tone, String); 8] {
     let profile = &known.profile;
     let used = cx.session.catalog.used(&profile.name);
     let sealed = used.unwrap_or(profile).is_read_only();
@@ -173,10 +198,11 @@ fn cells(cx: &Cx<'_>, known: &ProfileEntry) -> [(Tone, String); 7] {
     [
         if used.is_some() { (Tone::Accent, "[x]".into()) } else { (Tone::Dim, "[ ]".into()) },
         (if used.is_some() { Tone::Strong } else { Tone::Plain }, profile.name.clone()),
-        (Tone::Strong, label(profile)),
         (Tone::Plain, place_of(profile)),
+        (Tone::Dim, profile.workspace.as_deref().map_or_else(|| "-".into(), text::short_id)),
         (Tone::Dim, key(profile)),
-        (Tone::Plain, if sealed { "read-only" } else { "allowed" }.into()),
+        (if sealed || profile.is_production() { Tone::Strong } else { Tone::Plain }, access(profile, sealed)),
+        (Tone::Plain, format!("{:>11}", deployments(cx, &profile.name))),
         (tone, state),
     ]
 }
@@ -187,7 +213,7 @@ fn state(cx: &Cx<'_>, known: &ProfileEntry) -> (Tone, String) {
     match (&known.running_test, &known.last_test) {
         (Some(_), _) => return (Tone::Moving, "◐ checking…".into()),
         (None, Some((then, Err(error)))) => {
-            let hint = if *then == AfterTest::Nothing { "" } else { " · u uses it anyway" };
+            let hint = if *then == AfterTest::Nothing { "" } else { " · U uses it anyway" };
             // Nothing was refused: the key could not be read.
             let word = if error.kind == runtail_api::Kind::Refused { "no key".to_string() } else { error.badge() };
             return (Tone::Bad, format!("✗ {word}{hint}"));

@@ -1,0 +1,314 @@
+//! The lines of the form.
+
+use super::fields::{Entry, Fold, Kind, PUSH};
+use super::keys::{SOURCES, TYPES, profiles};
+use super::lists::SHOWN;
+use super::secrets::SecretState;
+use super::{DeploymentForm, Stop};
+use crate::session::subject::Subject;
+use crate::session::{Cx, card};
+use crate::widgets::canvas::Canvas;
+use crate::widgets::form_lines::{FormLines, Part, flow, mark, one_line, option, padded, problem_lines};
+use crate::widgets::line::{Line, Tone, wrap};
+use runtail_core::text;
+
+/// Columns of a field's name, with its star.
+const NAMES: usize = 16;
+/// Columns before the values.
+const LABELS: usize = NAMES + 3;
+/// Maximum columns of a field.
+const FIELD: usize = 44;
+/// Column of the notes, where there is room.
+const NOTES: usize = 80;
+/// Columns of a note that must fit there.
+const NOTE_ROOM: usize = 26;
+
+impl DeploymentForm {
+    /// Draws the form. Returns the position of the text cursor.
+    pub fn draw(
+        &self,
+        cx: &Cx<'_>,
+        canvas: &mut Canvas<'_>,
+        subject: &Subject,
+        problem: Option<&str>,
+    ) -> Option<(u16, u16)> {
+        let drawn = self.lines(cx, subject, problem);
+        let title = match subject {
+            Subject::UpdateDeployment { name, .. } => format!("Update {}", text::clean(name)),
+            _ => "New deployment".to_string(),
+        };
+        let demo = if cx.session.settings.demo { " · DEMO" } else { "" };
+        let on = if self.profile.is_empty() { String::new() } else { format!(" · {}", text::clean(&self.profile)) };
+        let title = format!("{title}{on}{demo} · fields marked * are required");
+        let mut keys = vec![("editor.preview", "preview".to_string()), ("editor.next", "next field".into())];
+        if let Some(hint) = self.focus_keys() {
+            keys.insert(1, ("", hint.into()));
+        }
+        keys.extend([
+            ("editor.form", "as TOML".to_string()),
+            ("editor.outside", "edit in $EDITOR".into()),
+            ("editor.back", "close, keeps the draft".into()),
+        ]);
+        card::draw(cx, canvas, &card::Card { profile: &self.profile, title, keys, lines: &drawn, top: self.top })
+    }
+
+    /// Names the keys of the focused element.
+    fn focus_keys(&self) -> Option<&'static str> {
+        match self.focus {
+            Stop::Secret(_) if self.typed_secret.is_some() => Some("⏎ done"),
+            Stop::Secret(row) if row < self.secret_rows().len() => Some("a add   ⏎ edit   x remove"),
+            Stop::Secret(_) => Some("a add"),
+            Stop::Fold(fold) => Some(if self.open.contains(&fold) { "⏎ fold" } else { "⏎ open" }),
+            Stop::Profile => Some("← → choose"),
+            Stop::Field(path) => self.entry(path).filter(|entry| self.is_choice(*entry)).map(|_| "← → choose"),
+        }
+    }
+
+    /// Returns the lines for a screen.
+    pub fn lines(&self, cx: &Cx<'_>, _subject: &Subject, problem: Option<&str>) -> FormLines {
+        let width = usize::from(cx.session.overlay_area().w);
+        let mut out = FormLines::default();
+        if self.is_new {
+            self.profile_lines(&mut out, cx, width);
+        }
+        for (label, value) in self.fixed() {
+            let line = Line::of(Tone::Dim, &format!("  {} ", padded(label, NAMES))).with(Tone::Plain, &value);
+            out.lines.push(line);
+        }
+        for entry in self.entries() {
+            self.entry_lines(&mut out, cx, entry, width);
+        }
+        self.secret_lines(&mut out, width);
+        for fold in self.folds() {
+            self.fold_lines(&mut out, cx, *fold, width);
+        }
+        out.lines.push(Line::new());
+        let ready = match (self.first_problem(cx), problem) {
+            (Some((_, why)), _) => Line::of(Tone::Dim, &format!("Not ready: {}", lowered(&why))),
+            (None, Some(why)) => Line::of(Tone::Bad, "✗ ").with(Tone::Plain, why),
+            (None, None) if self.is_new => Line::of(Tone::Plain, "Ready. The preview shows the exact request."),
+            (None, None) => Line::of(Tone::Plain, "Ready. Only changed fields are sent."),
+        };
+        let text = ready.text();
+        let tone = ready.left.first().map_or(Tone::Plain, |piece| piece.tone);
+        out.lines.extend(wrap(&text, width).iter().map(|part| Line::of(tone, part)));
+        out
+    }
+
+    fn label(&self, stop: Stop, name: &str, is_required: bool) -> Line {
+        let is_focused = self.focus == stop;
+        let star = if is_required { " *" } else { "" };
+        let tone = if is_focused { Tone::Strong } else { Tone::Dim };
+        mark(is_focused).with(tone, &format!("{} ", padded(&format!("{name}{star}"), NAMES)))
+    }
+
+    /// Adds the note beside a line where it fits; else below it while the element has the focus. Problems are always shown.
+    fn finish(
+        &self,
+        out: &mut FormLines,
+        cx: &Cx<'_>,
+        stop: Stop,
+        (mut lines, cursor): (Vec<Line>, Option<usize>),
+        note: &str,
+        width: usize,
+    ) {
+        let is_focused = self.focus == stop;
+        let problem = self.left.contains(&stop).then(|| self.problem(cx, stop)).flatten();
+        let indent = " ".repeat(LABELS.min(width / 3));
+        if let Some(line) = lines.first_mut().filter(|_| !note.is_empty() && problem.is_none()) {
+            let room = width.saturating_sub(NOTES);
+            if room >= NOTE_ROOM && text::width(note) <= room && line.width() < NOTES - 1 {
+                line.push(Tone::Plain, &" ".repeat(NOTES - line.width()));
+                line.push(Tone::Dim, note);
+            } else if is_focused {
+                let parts = wrap(note, width.saturating_sub(indent.len()).max(8));
+                lines.extend(parts.iter().map(|part| Line::of(Tone::Dim, &format!("{indent}{part}"))));
+            }
+        }
+        if let Some(problem) = problem {
+            lines.extend(problem_lines(&indent, &problem, width));
+        }
+        out.add(is_focused, Part { lines, cursor: cursor.map(|column| (0, column)) });
+    }
+
+    fn profile_lines(&self, out: &mut FormLines, cx: &Cx<'_>, width: usize) {
+        let options = profiles(cx).into_iter().map(|name| {
+            let mut line = Line::new();
+            option(&mut line, name == self.profile, &name);
+            line
+        });
+        let lines = flow(self.label(Stop::Profile, "Profile", true), LABELS, options.collect(), width.min(NOTES));
+        let used = cx.session.catalog.used(&self.profile);
+        let note = used.map_or_else(String::new, |profile| {
+            let workspace = profile.workspace.as_deref().map(|id| format!("workspace {}, ", text::short_id(id)));
+            let region = profile.region.as_deref().unwrap_or("?");
+            format!("{}region {region}", workspace.unwrap_or_default())
+        });
+        self.finish(out, cx, Stop::Profile, (lines, None), &text::clean(&note), width);
+    }
+
+    fn entry_lines(&self, out: &mut FormLines, cx: &Cx<'_>, entry: Entry, width: usize) {
+        let stop = Stop::Field(entry.path);
+        let is_focused = self.focus == stop;
+        let label = self.label(stop, entry.label, entry.is_required);
+        let value = self.values.get(entry.path);
+        let (lines, cursor) = match entry.kind {
+            Kind::Source => (choice(label, &SOURCES, value, width), None),
+            Kind::Type => (choice(label, &TYPES.map(|word| (word, word)), value, width), None),
+            Kind::Switch => {
+                let rest = if self.is_new { "default" } else { "unchanged" };
+                (choice(label, &[("true", "on"), ("false", "off"), ("", rest)], value, width), None)
+            }
+            _ if self.is_choice(entry) => {
+                let chosen = self.integrations.all().iter().find(|one| one.value == value);
+                let shown = chosen.map_or(value, |one| &one.label);
+                let frame = if is_focused { Tone::Accent } else { Tone::Dim };
+                let room = FIELD.min(width.saturating_sub(LABELS + 6)).max(8);
+                let (tone, shown) = if shown.is_empty() { (Tone::Dim, "← → choose") } else { (Tone::Plain, shown) };
+                let shown = padded(&text::fit(&text::clean(shown), room - 2), room - 2);
+                (vec![label.with(frame, "[ ").with(tone, &shown).with(frame, " ▾ ]")], None)
+            }
+            _ => self.text_lines(entry, label, width),
+        };
+        self.finish(out, cx, stop, (lines, cursor), &self.note(cx, entry), width);
+    }
+
+    fn text_lines(&self, entry: Entry, mut label: Line, width: usize) -> (Vec<Line>, Option<usize>) {
+        let is_focused = self.focus == Stop::Field(entry.path);
+        let room = FIELD.min(width.saturating_sub(LABELS + 4)).max(8);
+        let frame = if is_focused { Tone::Accent } else { Tone::Dim };
+        let value = self.shown_value(entry.path);
+        let current = self.current.get(entry.path);
+        let (tone, shown, column) = if value.is_empty() {
+            let placeholder = if current.is_empty() { entry.placeholder } else { current };
+            (Tone::Dim, text::fit(placeholder, room).into_owned(), is_focused.then_some(0))
+        } else if is_focused {
+            let (shown, column) = one_line(&self.input, room, true);
+            (Tone::Plain, shown, column)
+        } else {
+            (Tone::Plain, text::fit(&text::clean(&value), room).into_owned(), None)
+        };
+        let before = label.width() + 2;
+        label = label.with(frame, "[ ").with(tone, &padded(&shown, room)).with(frame, " ]");
+        let mut lines = vec![label];
+        if is_focused && entry.kind == Kind::Repository && !value.is_empty() {
+            let others = self.matches();
+            let others = others.iter().filter(|one| one.label != value).take(SHOWN);
+            lines.extend(others.map(|one| Line::of(Tone::Dim, &format!("{}  {}", " ".repeat(LABELS), one.label))));
+        }
+        (lines, column.map(|column| before + column))
+    }
+
+    fn secret_lines(&self, out: &mut FormLines, width: usize) {
+        let rows = self.secret_rows();
+        let names = rows.iter().map(|row| text::width(&row.name)).max().unwrap_or(0).clamp(8, 32);
+        for at in 0..=rows.len() {
+            let stop = Stop::Secret(at);
+            let is_focused = self.focus == stop;
+            let mut line = self.label(stop, if at == 0 { "Secrets" } else { "" }, false);
+            let mut cursor = None;
+            let mut problem = None;
+            match (&self.typed_secret, rows.get(at)) {
+                (Some((row, why)), _) if *row == at => {
+                    let room = FIELD.min(width.saturating_sub(LABELS + 4)).max(8);
+                    let (shown, column) = one_line(&self.input, room, true);
+                    cursor = column.map(|column| (0, line.width() + 2 + column));
+                    line = line.with(Tone::Accent, "[ ").with(Tone::Plain, &padded(&shown, room));
+                    line.push(Tone::Accent, " ]");
+                    line.push(Tone::Dim, "  NAME env:VARIABLE, or NAME file:PATH");
+                    problem.clone_from(why);
+                }
+                (_, Some(row)) => {
+                    line.push(Tone::Plain, &padded(&text::fit(&row.name, names), names));
+                    match &row.state {
+                        SecretState::Kept => line.push(Tone::Dim, "   kept"),
+                        SecretState::Removed => {
+                            line.push(Tone::Bad, "   - removed");
+                        }
+                        SecretState::Given(reference) => {
+                            line.push(Tone::Plain, &format!("   {reference}"));
+                            match self.references.get(reference) {
+                                Some(Some(why)) => problem = Some(why.clone()),
+                                Some(None) => line.push(Tone::Dim, "   can be read"),
+                                None => {}
+                            }
+                        }
+                    }
+                }
+                // The row that adds a secret is shown where it is useful.
+                (_, None) if is_focused || rows.is_empty() => line.push(Tone::Dim, "none to add; a adds one"),
+                (_, None) => continue,
+            }
+            let mut lines = vec![line];
+            if let (Some(why), Some(first)) = (problem, lines.first_mut()) {
+                if first.width() + text::width(&why) + 5 <= width {
+                    first.push(Tone::Bad, "   ✗ ");
+                    first.push(Tone::Plain, &why);
+                } else {
+                    lines.extend(problem_lines(&" ".repeat(LABELS.min(width / 3)), &why, width));
+                }
+            }
+            out.add(is_focused, Part { lines, cursor });
+        }
+    }
+
+    fn fold_lines(&self, out: &mut FormLines, cx: &Cx<'_>, fold: Fold, width: usize) {
+        let stop = Stop::Fold(fold);
+        let is_open = self.open.contains(&fold);
+        let is_focused = self.focus == stop;
+        let glyph = if is_open { "▾ " } else { "▸ " };
+        let tone = if is_focused { Tone::Strong } else { Tone::Dim };
+        // The mark of the fold is in the place of the focus's, which has its color.
+        let mut line = Line::of(if is_focused { Tone::Accent } else { Tone::Dim }, glyph);
+        line.push(tone, &format!("{} ", padded(fold.label(), NAMES)));
+        if !is_open {
+            let (tone, said) = self.summary(fold);
+            line.push(tone, &text::fit(&said, width.saturating_sub(LABELS)));
+        }
+        out.add(is_focused, Part { lines: vec![line], cursor: None });
+        if is_open {
+            fold.entries().iter().for_each(|entry| self.entry_lines(out, cx, *entry, width));
+        }
+    }
+
+    /// Describes a closed group: what is given in it.
+    fn summary(&self, fold: Fold) -> (Tone, String) {
+        let mut parts = Vec::new();
+        for entry in fold.entries() {
+            let given = self.values.get(entry.path);
+            let value = if given.is_empty() { self.current.get(entry.path) } else { given };
+            let value = match (entry.path, value) {
+                (_, "") => continue,
+                (PUSH, "true") => "on",
+                (PUSH, "false") => "off",
+                (_, value) => value,
+            };
+            parts.push(format!("{}: {}", lowered(entry.label), text::clean(value)));
+        }
+        match parts.is_empty() {
+            true => (Tone::Dim, "default".into()),
+            false => (Tone::Plain, parts.join(" · ")),
+        }
+    }
+}
+
+/// Returns the options of a choice. A value that is none of them is an option too.
+fn choice(label: Line, options: &[(&str, &str)], value: &str, width: usize) -> Vec<Line> {
+    let is_known = value.is_empty() || options.iter().any(|(word, _)| *word == value);
+    let other = (!is_known).then_some((value, value));
+    let all = options.iter().copied().chain(other).map(|(word, name)| {
+        let mut line = Line::new();
+        option(&mut line, word == value, name);
+        line
+    });
+    flow(label, LABELS, all.collect(), width.min(NOTES))
+}
+
+/// Returns a text with a small first letter, unless it begins with an abbreviation.
+fn lowered(text: &str) -> String {
+    let mut chars = text.chars();
+    match (chars.next(), chars.clone().next()) {
+        (Some(first), Some(second)) if !second.is_uppercase() => first.to_lowercase().chain(chars).collect(),
+        _ => text.to_string(),
+    }
+}

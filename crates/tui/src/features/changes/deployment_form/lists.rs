@@ -1,0 +1,197 @@
+//! The lists of the server: integrations and their repositories.
+
+use super::fields::{BRANCH, INTEGRATION, REPOSITORY};
+use super::{DeploymentForm, Stop};
+use crate::session::msg::Effect;
+use crate::session::{Requests, Session};
+use runtail_api::{ApiError, Listing};
+use runtail_core::model::{Collection, GithubApp};
+use runtail_core::text;
+use serde_json::Value;
+
+/// Matches that are listed below a field.
+pub const SHOWN: usize = 5;
+
+/// A value that the server lists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// What the document gets: an id or a URL.
+    pub value: String,
+    pub label: String,
+    /// The default branch of a repository.
+    pub branch: Option<String>,
+}
+
+/// The values that the server lists for a field.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Choices {
+    /// The list was not requested yet.
+    #[default]
+    Unknown,
+    /// It is loaded, as the request with this number.
+    Loading(u64),
+    Listed(Vec<Listed>),
+    /// Why it could not be loaded.
+    Failed(String),
+}
+
+impl Choices {
+    pub fn all(&self) -> &[Listed] {
+        match self {
+            Choices::Listed(all) => all,
+            _ => &[],
+        }
+    }
+
+    /// Returns the note beside the field.
+    pub fn note(&self, name: &str) -> String {
+        match self {
+            Choices::Unknown => String::new(),
+            Choices::Loading(_) => format!("loading {name}s…"),
+            Choices::Listed(all) => match all.len() {
+                0 => format!("no {name}s; connect GitHub in LangSmith first"),
+                1 => format!("the only {name}"),
+                count => format!("{count} {name}s"),
+            },
+            Choices::Failed(why) => why.clone(),
+        }
+    }
+
+    /// Returns why a value can't be one of them, if they are known.
+    pub fn problem_of(&self, value: &str) -> Option<String> {
+        let all = self.all();
+        (!all.is_empty() && all.iter().all(|one| one.value != value)).then(|| "Not in the server's list.".into())
+    }
+}
+
+fn rows_of(listing: Listing<Value>, read: impl Fn(&Value) -> Option<Listed>) -> Choices {
+    Choices::Listed(listing.items.iter().filter_map(read).collect())
+}
+
+fn integration(row: &Value) -> Option<Listed> {
+    let value = row["id"].as_str()?.to_string();
+    let label = row["name"].as_str().map_or_else(|| value.clone(), |name| text::clean(name).into_owned());
+    Some(Listed { value, label, branch: None })
+}
+
+fn repository(row: &Value) -> Option<Listed> {
+    let value = row["url"].as_str()?.trim_end_matches(".git").to_string();
+    let label = value.strip_prefix("https://").unwrap_or(&value).to_string();
+    Some(Listed { value, label, branch: row["default_branch"].as_str().map(str::to_string) })
+}
+
+/// Returns why a list is missing, and what to do.
+fn failure(what: &str, error: &ApiError, instead: &str) -> Choices {
+    Choices::Failed(format!("Couldn't list {what} ({}). Enter the {instead}.", error.badge()))
+}
+
+impl DeploymentForm {
+    /// Requests the lists that the form doesn't have yet, and whether the secrets can be read.
+    pub fn request_lists(&mut self, session: &Session) -> Requests {
+        let mut requests = Requests::none();
+        if self.is_new && !self.profile.is_empty() && matches!(self.source(), "" | "github") {
+            if self.integrations == Choices::Unknown {
+                let number = session.next_stream.take();
+                self.integrations = Choices::Loading(number);
+                let of = Collection::Integrations(GithubApp::Deployments);
+                requests.push(Effect::Browse(number, self.profile.clone(), of));
+            }
+            let id = self.values.get(INTEGRATION);
+            let is_known = self.integrations.all().iter().any(|one| one.value == id);
+            let is_entered = matches!(self.integrations, Choices::Failed(_)) && self.focus != Stop::Field(INTEGRATION);
+            if self.repositories == Choices::Unknown && !id.is_empty() && (is_known || is_entered) {
+                let number = session.next_stream.take();
+                let of = Collection::Repositories(GithubApp::Deployments, id.to_string());
+                self.repositories = Choices::Loading(number);
+                requests.push(Effect::Browse(number, self.profile.clone(), of));
+            }
+        }
+        let unchecked: Vec<String> = self.values.secrets.iter().map(|(_, reference)| reference.clone()).collect();
+        let unchecked: Vec<String> = unchecked.into_iter().filter(|one| !self.references.contains_key(one)).collect();
+        if !unchecked.is_empty() {
+            requests.push(Effect::CheckSecrets(unchecked));
+        }
+        requests
+    }
+
+    /// Applies a list that was requested.
+    pub fn on_listed(&mut self, session: &Session, number: u64, result: &Result<Listing<Value>, ApiError>) -> Requests {
+        if self.integrations == Choices::Loading(number) {
+            self.integrations = match result {
+                Ok(listing) => rows_of(listing.clone(), integration),
+                Err(error) => failure("integrations", error, "id"),
+            };
+            // There is nothing to choose from.
+            if let [only] = self.integrations.all()
+                && self.values.get(INTEGRATION).is_empty()
+            {
+                let only = only.value.clone();
+                self.values.set(INTEGRATION, only);
+                self.load_input();
+            }
+        } else if self.repositories == Choices::Loading(number) {
+            self.repositories = match result {
+                Ok(listing) => rows_of(listing.clone(), repository),
+                Err(error) => failure("repositories", error, "URL"),
+            };
+        } else {
+            return Requests::none();
+        }
+        self.request_lists(session)
+    }
+
+    /// Returns the repositories that contain what is typed.
+    pub fn matches(&self) -> Vec<&Listed> {
+        let typed = self.values.get(REPOSITORY).to_lowercase();
+        let typed = typed.strip_prefix("https://").unwrap_or(&typed);
+        self.repositories.all().iter().filter(|one| one.label.to_lowercase().contains(typed)).collect()
+    }
+
+    pub(super) fn repository_note(&self) -> String {
+        match &self.repositories {
+            Choices::Listed(all) if !all.is_empty() => {
+                let s = if all.len() == 1 { "y" } else { "ies" };
+                format!("Tab completes · {} repositor{s}", all.len())
+            }
+            Choices::Listed(_) => "this integration has no repositories".into(),
+            Choices::Loading(_) => "loading repositories…".into(),
+            Choices::Failed(why) => why.clone(),
+            Choices::Unknown => String::new(),
+        }
+    }
+
+    /// Returns the default branch of the chosen repository.
+    pub(super) fn default_branch(&self) -> Option<&str> {
+        let url = self.values.get(REPOSITORY);
+        self.repositories.all().iter().find(|one| one.value == url)?.branch.as_deref()
+    }
+
+    pub(super) fn branch_note(&self) -> String {
+        match self.default_branch() {
+            Some(branch) if self.values.get(BRANCH) == branch => "the default branch".into(),
+            Some(branch) => format!("Tab completes · default {branch}"),
+            None => String::new(),
+        }
+    }
+
+    /// Completes the focused field. Returns whether there was something to complete.
+    pub(super) fn complete(&mut self) -> bool {
+        let found = match self.focus {
+            Stop::Field(REPOSITORY) => {
+                let url = self.values.get(REPOSITORY);
+                let is_listed = self.repositories.all().iter().any(|one| one.value == url);
+                self.matches().first().filter(|_| !is_listed && !url.is_empty()).map(|one| one.value.clone())
+            }
+            Stop::Field(BRANCH) => {
+                let typed = self.values.get(BRANCH);
+                let branch = self.default_branch().filter(|branch| branch.starts_with(typed) && *branch != typed);
+                branch.map(str::to_string)
+            }
+            _ => None,
+        };
+        let (Some(value), Stop::Field(path)) = (found, self.focus) else { return false };
+        self.values.set(path, value);
+        self.load_input();
+        true
+    }
+}

@@ -1,0 +1,160 @@
+//! The secrets of the form: each has a name and a reference, never a value.
+
+use super::{DeploymentForm, Done, Stop};
+use crate::input::key::{Code, Key};
+use crate::widgets::text_input::TextInput;
+use runtail_core::config::SecretRef;
+
+/// A row of the secrets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretRow {
+    pub name: String,
+    pub state: SecretState,
+}
+
+/// What happens to a secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SecretState {
+    /// The deployment has it and keeps it.
+    Kept,
+    /// The deployment has it, and the update removes it.
+    Removed,
+    /// It is read from this reference.
+    Given(String),
+}
+
+impl DeploymentForm {
+    /// Returns the secrets of the deployment, then the new ones.
+    pub fn secret_rows(&self) -> Vec<SecretRow> {
+        let given = |name: &String| self.values.secrets.iter().any(|(other, _)| other == name);
+        let existing = self.current.secrets.iter().map(|(name, _)| name).filter(|name| !given(name)).map(|name| {
+            let is_removed = self.values.removed_secrets.contains(name);
+            SecretRow { name: name.clone(), state: if is_removed { SecretState::Removed } else { SecretState::Kept } }
+        });
+        let new = self
+            .values
+            .secrets
+            .iter()
+            .map(|(name, reference)| SecretRow { name: name.clone(), state: SecretState::Given(reference.clone()) });
+        existing.chain(new).collect()
+    }
+
+    /// Returns why a secret can't be sent.
+    pub(super) fn secret_problem(&self, row: usize) -> Option<String> {
+        if let Some((typed, Some(why))) = &self.typed_secret
+            && *typed == row
+        {
+            return Some(why.clone());
+        }
+        match &self.secret_rows().get(row)?.state {
+            SecretState::Given(reference) => self.references.get(reference).cloned().flatten(),
+            _ => None,
+        }
+    }
+
+    /// Handles a key on the secrets while none is typed. Returns `None` for keys that do something else.
+    pub(super) fn secret_key(&mut self, key: Key) -> Option<Done> {
+        let Stop::Secret(row) = self.focus else { return None };
+        let rows = self.secret_rows();
+        match key.code {
+            Code::Char('a') if key.text().is_some() => self.begin_secret(rows.len(), ""),
+            Code::Enter | Code::Char(' ') if row >= rows.len() => self.begin_secret(rows.len(), ""),
+            Code::Enter => {
+                let one = rows.get(row)?;
+                let reference = match &one.state {
+                    SecretState::Given(reference) => reference.clone(),
+                    _ => format!("env:{}", one.name),
+                };
+                self.begin_secret(row, &format!("{} {reference}", one.name));
+            }
+            Code::Char('x') | Code::Delete => {
+                let SecretRow { name, state } = rows.get(row)?.clone();
+                match state {
+                    SecretState::Kept => self.values.removed_secrets.push(name),
+                    SecretState::Removed => self.values.removed_secrets.retain(|other| *other != name),
+                    SecretState::Given(_) => self.values.secrets.retain(|(other, _)| *other != name),
+                }
+                return Some(Done { is_changed: true, ..Done::default() });
+            }
+            _ => return None,
+        }
+        Some(Done::default())
+    }
+
+    fn begin_secret(&mut self, row: usize, text: &str) {
+        self.focus = Stop::Secret(row);
+        self.typed_secret = Some((row, None));
+        self.input = TextInput::line(text);
+    }
+
+    /// Ends typing a secret: `NAME`, or `NAME env:VARIABLE`, or `NAME file:PATH`. What is none stays, with the reason.
+    /// Returns whether typing ended, and whether the secrets changed.
+    pub fn end_secret(&mut self) -> (bool, bool) {
+        let Some((row, _)) = self.typed_secret.take() else { return (true, false) };
+        let typed = self.input.text();
+        let before = self.secret_rows().get(row).cloned();
+        match parse_secret(&typed) {
+            Ok(None) => (true, false),
+            Ok(Some((name, reference))) => {
+                self.values.removed_secrets.retain(|other| *other != name);
+                if let Some(old) = before.filter(|old| old.name != name) {
+                    self.values.secrets.retain(|(other, _)| *other != old.name);
+                }
+                match self.values.secrets.iter_mut().find(|(other, _)| *other == name) {
+                    Some((_, old)) => *old = reference,
+                    None => self.values.secrets.push((name.clone(), reference)),
+                }
+                let at = self.secret_rows().iter().position(|one| one.name == name);
+                self.focus = Stop::Secret(at.unwrap_or(row));
+                (true, true)
+            }
+            Err(why) => {
+                self.typed_secret = Some((row, Some(why)));
+                (false, false)
+            }
+        }
+    }
+
+    /// Applies which references can be read.
+    pub fn on_secrets_checked(&mut self, checked: Vec<(String, Option<String>)>) {
+        self.references.extend(checked);
+    }
+}
+
+/// Parses a name and a reference; a name alone is read from the variable of that name.
+fn parse_secret(typed: &str) -> Result<Option<(String, String)>, String> {
+    let typed = typed.trim();
+    if typed.is_empty() {
+        return Ok(None);
+    }
+    let (name, reference) = match typed.split_once(|c: char| c.is_whitespace() || c == '=') {
+        Some((name, rest)) => (name, rest.trim().to_string()),
+        None => (typed, format!("env:{typed}")),
+    };
+    let fits = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+    if !name.chars().all(fits) || name.starts_with(|c: char| c.is_ascii_digit()) {
+        return Err("Not a name of an environment variable.".into());
+    }
+    if SecretRef::parse(&reference, None).is_none() {
+        return Err("Write a reference, never the value: env:VARIABLE or file:PATH.".into());
+    }
+    Ok(Some((name.to_string(), reference)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_typed_as_names_and_references() {
+        let pair = |name: &str, reference: &str| Ok(Some((name.to_string(), reference.to_string())));
+        assert_eq!(parse_secret("  "), Ok(None));
+        assert_eq!(parse_secret("OPENAI_API_KEY"), pair("OPENAI_API_KEY", "env:OPENAI_API_KEY"));
+        assert_eq!(parse_secret("A env:B"), pair("A", "env:B"));
+        assert_eq!(parse_secret("A=file:~/k y"), pair("A", "file:~/k y"));
+        for wrong in ["A sk-canary", "1A", "A env:", "lsv2_pt_x y", "é"] {
+            let why = parse_secret(wrong).unwrap_err();
+            assert!(!why.contains("canary"), "{why}");
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! The forms: a new and an existing deployment, a profile, and the first run.
+
+use runtail_api::{Kind, Listing};
+use runtail_core::model::{
+    Collection, Consent, DeploymentSpec, GithubApp, Intent, NewRevision, PlainRequest, Preview, SpecForm,
+};
+use runtail_testkit::dash::Dash;
+use runtail_tui::app::Overlay;
+use runtail_tui::features::changes::deployment_form::Stop;
+use runtail_tui::session::effect::DeploymentDocument;
+use runtail_tui::session::first_run::LocalServer;
+use runtail_tui::session::msg::{Described, Effect, EffectResult, Msg};
+use runtail_tui::session::subject::Subject;
+use serde_json::json;
+
+const TWO: &str =
+    "[profiles.us]\nregion = \"us\"\napi_key_env = \"K\"\n[profiles.eu]\nregion = \"eu\"\napi_key_env = \"K\"\n";
+const INTEGRATION: &str = "33333333-3333-4333-8333-333333333333";
+
+fn document(dash: &Dash) -> String {
+    match dash.app.overlays.last() {
+        Some(Overlay::Edit(editor)) => editor.text.text(),
+        _ => panic!("no editor is open"),
+    }
+}
+
+fn focus(dash: &Dash) -> Stop {
+    match dash.app.overlays.last() {
+        Some(Overlay::Edit(editor)) => editor.form.as_ref().unwrap().focus,
+        _ => panic!("no editor is open"),
+    }
+}
+
+/// Answers the requests for lists and for secrets in the effects, and those that follow.
+fn answer(dash: &mut Dash, effects: Vec<Effect>) {
+    for effect in effects {
+        let done = match effect {
+            Effect::Browse(number, profile, Collection::Integrations(GithubApp::Deployments)) => {
+                assert_eq!(&*profile, "us");
+                let items = vec![json!({"id": INTEGRATION, "name": "acme"})];
+                EffectResult::Browsed(number, Ok(Listing { items, incomplete: None }))
+            }
+            Effect::Browse(number, _, Collection::Repositories(_, id)) => {
+                assert_eq!(id, INTEGRATION);
+                let row = |name: &str, branch: &str| json!({"url": format!("https://github.com/acme/{name}"), "default_branch": branch});
+                let items = vec![row("billing", "main"), row("refund-agent", "trunk")];
+                EffectResult::Browsed(number, Ok(Listing { items, incomplete: None }))
+            }
+            Effect::CheckSecrets(references) => {
+                let unset = |one: String| (one.clone(), one.contains("UNSET").then(|| "not set in this shell".into()));
+                EffectResult::SecretsChecked(references.into_iter().map(unset).collect())
+            }
+            _ => continue,
+        };
+        let more = dash.done(done);
+        answer(dash, more);
+    }
+}
+
+fn press(dash: &mut Dash, keys: &str) {
+    let mut rest = keys;
+    while let Some(first) = rest.chars().next() {
+        // One key at a time, because the server answers in between.
+        let end = if first == '<' { rest.find('>').map_or(rest.len(), |at| at + 1) } else { first.len_utf8() };
+        let (key, after) = rest.split_at(end);
+        let effects = dash.keys(key);
+        answer(dash, effects);
+        rest = after;
+    }
+}
+
+fn planned(dash: &mut Dash, effects: &[Effect]) -> (u64, Intent) {
+    let found = effects.iter().find_map(|effect| match effect {
+        Effect::Plan(number, _, intent) => Some((*number, (**intent).clone())),
+        _ => None,
+    });
+    let (number, intent) = found.unwrap_or_else(|| panic!("no plan was requested: {effects:?}"));
+    let request = PlainRequest { method: "POST".into(), url: "https://x".into(), headers: Vec::new(), body: None };
+    dash.done(EffectResult::Planned(
+        number,
+        Ok(Box::new(Preview {
+            title: "Create refund-agent".into(),
+            profile: "us".into(),
+            target: None,
+            request,
+            then: Vec::new(),
+            changes: Vec::new(),
+            revision: NewRevision::NotAsked,
+            notes: Vec::new(),
+            consent: Consent::Key,
+        })),
+    ));
+    (number, intent)
+}
+
+/// Opens the form of a new deployment and fills it in, with lists of the server.
+fn filled(size: (u16, u16)) -> Dash {
+    let mut dash = Dash::new(TWO, size);
+    press(&mut dash, "a<Right><Tab>refund-agent<Tab><Tab><Tab>refu<Tab><Tab><Tab>");
+    assert_eq!(focus(&dash), Stop::Field("source_revision_config.repo_ref"), "{}", dash.screen());
+    dash
+}
+
+#[test]
+fn new_deployment_starts_empty_and_asks_for_the_profile() {
+    let mut dash = Dash::new(TWO, (140, 40));
+    assert!(!dash.keys("a").iter().any(|effect| matches!(effect, Effect::Browse(..))));
+    assert_eq!(focus(&dash), Stop::Profile);
+    let screen = dash.screen();
+    assert!(screen.contains("New deployment") && screen.contains("( ) us") && screen.contains("( ) eu"), "{screen}");
+    assert!(!screen.contains("support-bot") && !screen.contains("✗"), "{screen}");
+    // Ctrl-S goes to the first problem, and sends nothing.
+    assert!(dash.keys("<ctrl-s>").is_empty());
+    assert!(dash.screen().contains("✗ Choose a profile."), "{}", dash.screen());
+}
+
+#[test]
+fn new_deployment_is_filled_in_from_the_servers_lists() {
+    let mut dash = filled((140, 40));
+    insta::assert_snapshot!("new_deployment_140x40", dash.screen());
+    dash.resize(80, 24);
+    insta::assert_snapshot!("new_deployment_80x24", dash.screen());
+    let text = document(&dash);
+    for line in [
+        "name = \"refund-agent\"",
+        &format!("integration_id = \"{INTEGRATION}\""),
+        "repo_url = \"https://github.com/acme/refund-agent\"",
+        "repo_ref = \"trunk\"",
+        "deployment_type = \"dev\"",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    let effects = dash.keys("<ctrl-s>");
+    let (_, intent) = planned(&mut dash, &effects);
+    let Intent::CreateDeployment(spec) = intent else { panic!("{intent:?}") };
+    assert_eq!(spec.document.fields["source_config"]["build_on_push"], true);
+}
+
+#[test]
+fn the_key_that_opens_the_preview_does_not_send_while_it_is_held() {
+    let mut dash = filled((140, 40));
+    let effects = dash.keys("<ctrl-s>");
+    let (number, _) = planned(&mut dash, &effects);
+    // The first repetition of a held key can take long, the next ones come fast.
+    for wait in [1800, 30, 30, 30, 900, 30] {
+        dash.later(wait);
+        dash.screen();
+        assert!(dash.keys("<ctrl-s>").is_empty(), "a held key must not send");
+    }
+    dash.later(1100);
+    assert!(dash.keys("<ctrl-s>").iter().any(|effect| matches!(effect, Effect::Send(sent, _) if *sent == number)));
+}
+
+#[test]
+fn form_and_document_are_one_draft() {
+    let mut dash = filled((140, 40));
+    press(&mut dash, "<ctrl-t>");
+    assert!(dash.screen().contains("repo_ref = \"trunk\""), "{}", dash.screen());
+    // A key that the form doesn't know survives.
+    press(&mut dash, "route_through_gateway = true<Enter><ctrl-t>");
+    assert!(dash.screen().contains("[ refund-agent"), "{}", dash.screen());
+    press(&mut dash, "<BackTab><BackTab>");
+    assert!(document(&dash).contains("route_through_gateway = true"), "{}", document(&dash));
+    // A document that is no TOML stays, and the notice says why.
+    press(&mut dash, "<ctrl-t>[<ctrl-t>");
+    assert!(dash.screen().contains("Still TOML: line 1"), "{}", dash.screen());
+    press(&mut dash, "<Backspace><ctrl-t>");
+    assert!(dash.screen().contains("[ refund-agent"), "{}", dash.screen());
+    // Esc keeps the draft, its profile too.
+    press(&mut dash, "<Esc>a");
+    let screen = dash.screen();
+    assert!(screen.contains("(x) us") && screen.contains("[ refund-agent"), "{screen}");
+}
+
+#[test]
+fn fields_of_another_source_are_kept_aside() {
+    let mut dash = filled((140, 40));
+    press(&mut dash, "<BackTab><BackTab><BackTab><Right>");
+    let text = document(&dash);
+    assert!(text.contains("external_docker") && !text.contains("\nrepo_ref"), "{text}");
+    assert!(!text.contains("\nrepo_url") && text.contains("resource_spec"), "{text}");
+    let screen = dash.screen();
+    assert!(screen.contains("Image *") && !screen.contains("Repository"), "{screen}");
+    press(&mut dash, "<Left>");
+    assert!(document(&dash).contains("repo_url = \"https://github.com/acme/refund-agent\""), "{}", document(&dash));
+}
+
+#[test]
+fn secrets_are_references_that_can_be_read() {
+    let mut dash = filled((140, 40));
+    press(&mut dash, "<Tab><Tab><Tab>aOPENAI_UNSET<Enter>");
+    assert!(dash.screen().contains("env:OPENAI_UNSET   ✗ not set in this shell"), "{}", dash.screen());
+    assert!(dash.keys("<ctrl-s>").is_empty(), "a plan would fail");
+    press(&mut dash, "xaA env:B<Enter>");
+    assert!(dash.screen().contains("env:B   can be read"), "{}", dash.screen());
+    press(&mut dash, "aKEY sk-canary<Enter>");
+    assert!(dash.screen().contains("never the value"), "{}", dash.screen());
+    assert!(!document(&dash).contains("canary"), "{}", document(&dash));
+    press(&mut dash, "<Esc>");
+    assert!(document(&dash).contains("A = \"env:B\"") && !document(&dash).contains("UNSET"), "{}", document(&dash));
+}
+
+#[test]
+fn lists_that_fail_are_typed_by_hand() {
+    let mut dash = Dash::new(TWO, (140, 40));
+    let effects = dash.keys("a<Right>");
+    let [Effect::Browse(number, ..)] = effects.as_slice() else { panic!("{effects:?}") };
+    let error = dash.error("us", Kind::Forbidden);
+    dash.done(EffectResult::Browsed(*number, Err(error)));
+    assert!(dash.screen().contains("Couldn't list integrations (403). Enter the id."), "{}", dash.screen());
+    dash.keys("<Tab>a<Tab><Tab>my-id");
+    assert!(document(&dash).contains("integration_id = \"my-id\""), "{}", document(&dash));
+}
+
+#[test]
+fn existing_deployment_is_updated_in_the_same_form() {
+    let record = json!({"id": "d", "name": "bot", "source": "github",
+        "source_config": {"repo_url": "https://github.com/acme/bot", "deployment_type": "prod", "build_on_push": true},
+        "source_revision_config": {"repo_ref": "main", "langgraph_config_path": "langgraph.json"},
+        "secrets": [{"name": "OLD", "value": "canary-canary"}, {"name": "KEPT", "value": "canary-canary"}]});
+    let mut dash = Dash::new(TWO, (140, 40));
+    let written =
+        DeploymentDocument { text: DeploymentSpec::template_of(&record), current: SpecForm::of_record(&record) };
+    let what = Described::Deployment("us".into(), "d".into(), "bot".into());
+    dash.app.pending_record = Some(what);
+    let effects = dash.done(EffectResult::Written("us".into(), "d".into(), "bot".into(), Ok(written)));
+    answer(&mut dash, effects);
+    insta::assert_snapshot!("update_deployment_140x40", dash.screen());
+    press(&mut dash, "<Tab>dev<Tab><Tab>x");
+    let screen = dash.screen();
+    assert!(screen.contains("now main") && screen.contains("- removed") && screen.contains("kept"), "{screen}");
+    let text = document(&dash);
+    assert!(text.contains("repo_ref = \"dev\"") && text.contains("remove_secrets = [\"OLD\"]"), "{text}");
+    assert!(!text.contains("canary"), "{text}");
+    let effects = dash.keys("<ctrl-s>");
+    let (_, intent) = planned(&mut dash, &effects);
+    assert!(matches!(&intent, Intent::UpdateDeployment { id, .. } if id == "d"), "{intent:?}");
+}
+
+#[test]
+fn profile_is_a_form_with_regions_and_key_places() {
+    let mut dash = Dash::new(TWO, (140, 40));
+    press(&mut dash, "pa");
+    press(&mut dash, "<Right><Right>");
+    let screen = dash.screen();
+    assert!(screen.contains("(x) apac") && screen.contains("[ apac "), "the name follows the region: {screen}");
+    press(&mut dash, "<Tab><Right><Right>");
+    insta::assert_snapshot!("profile_form_140x40", dash.screen());
+    let text = document(&dash);
+    assert!(text.contains("region = \"apac\"") && text.contains("api_key_command = ["), "{text}");
+    let effects = dash.keys("<ctrl-s>");
+    assert!(matches!(effects.as_slice(), [Effect::Try(_, profile)] if profile.name == "apac"), "{effects:?}");
+    // A profile that the form can't show is edited as TOML.
+    press(&mut dash, "<Esc>");
+    let subject = Subject::Profile(Some("us".into()));
+    assert!(dash.app.profile_text(Some("us")).contains("api_key_env"), "{subject:?}");
+}
+
+fn first_run(size: (u16, u16)) -> Dash {
+    let mut dash = Dash::new("", size);
+    dash.app.session.catalog.origin.file = Some("/home/me/.config/runtail/config.toml".into());
+    dash
+}
+
+#[test]
+fn first_run_opens_the_local_server_that_was_found() {
+    let mut dash = first_run((140, 40));
+    let found = LocalServer { url: "http://127.0.0.1:2024/".into(), assistants: Some(3) };
+    dash.done(EffectResult::LocalServer(Some(found)));
+    insta::assert_snapshot!("first_run_found_140x40", dash.screen());
+    let effects = dash.keys("2");
+    let [Effect::Try(number, profile)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(profile.name, "local");
+    dash.feed(Msg::done(EffectResult::Tried(*number, Ok(()))));
+    assert!(dash.app.overlays.is_empty() && dash.app.agent.server.is_some(), "its threads are shown");
+    assert!(dash.app.session.catalog.is_unsaved(), "nothing is written without a request");
+}
+
+#[test]
+fn first_run_looks_again_and_opens_an_address() {
+    let mut dash = first_run((80, 24));
+    dash.done(EffectResult::LocalServer(None));
+    insta::assert_snapshot!("first_run_80x24", dash.screen());
+    assert_eq!(dash.keys("2"), [Effect::FindLocalServer]);
+    assert!(dash.keys("4https://api.smith.langchain.com<Enter>").is_empty());
+    assert!(dash.screen().contains("LangSmith in the region us"), "{}", dash.screen());
+    dash.keys("<Esc>4bot.example.com<Enter>");
+    let known = dash.app.session.catalog.known("bot").expect("a profile");
+    assert_eq!(known.profile.agent_servers[0].1.as_str(), "https://bot.example.com/");
+}
+
+#[test]
+fn first_run_starts_the_demo_and_ignores_files_then() {
+    let mut dash = first_run((140, 40));
+    assert_eq!(dash.keys("1"), [Effect::StartDemo]);
+    assert!(dash.keys("1").is_empty(), "it is started once");
+    assert!(dash.screen().contains("starting the simulated servers"), "{}", dash.screen());
+    dash.done(EffectResult::DemoStarted(Err("no port is free".into())));
+    assert!(dash.screen().contains("✗ no port is free"), "{}", dash.screen());
+    dash.keys("1");
+    let config = runtail_core::config::Config::parse(TWO, None).unwrap();
+    let effects = dash.done(EffectResult::DemoStarted(Ok(Box::new(config))));
+    assert!(matches!(effects.as_slice(), [Effect::UseDemo(_), Effect::UseProfiles(..), ..]), "{effects:?}");
+    assert!(dash.app.overlays.is_empty() && dash.screen().contains("DEMO"), "{}", dash.screen());
+    let file = runtail_core::config::Config::parse("[profiles.real]\nregion = \"us\"\n", None).map(Box::new);
+    assert!(dash.feed(Msg::Configured(file)).is_empty(), "no real server beside simulated ones");
+}
