@@ -24,6 +24,9 @@ pub struct Args {
     /// Open a recording in the dashboard, without network
     #[arg(long, value_name = "FILE")]
     pub replay: Option<PathBuf>,
+    /// Open the dashboard at a glance: what waits, failed and runs, for a screen on a wall
+    #[arg(long, conflicts_with = "replay")]
+    pub glance: bool,
     /// The command. Without one, the dashboard opens.
     #[command(subcommand)]
     pub command: Option<Command>,

@@ -49,17 +49,20 @@ async fn end_what_does_not(mut interrupts: Interrupts) {
 }
 
 async fn dispatch(args: Args) -> Result<Exit, Failure> {
-    let Args { mut globals, replay, command } = args;
+    let Args { mut globals, replay, glance, command } = args;
     color::choose(globals.color);
     if replay.is_some() && command.is_some() {
         return Err(Failure::usage("--replay opens the dashboard; `runtail replay FILE` prints a recording"));
+    }
+    if glance && command.is_some() {
+        return Err(Failure::usage("--glance opens the dashboard; it has no effect on a command"));
     }
     // The simulator runs until the command ends.
     let simulator = if globals.demo { Some(demo().await?) } else { None };
     globals.simulated = simulator.as_ref().map(sim::demo_config).transpose()?;
     log::start(&globals)?;
     match command {
-        None => dashboard::run(&globals, replay).await,
+        None => dashboard::run(&globals, replay, glance).await,
         Some(Command::Deployments(command)) => deployments::run(&globals, command).await,
         Some(Command::Revisions(command)) => revisions::run(&globals, command).await,
         Some(Command::Logs(options)) => logs::run(&globals, options).await,

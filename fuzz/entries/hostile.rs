@@ -11,9 +11,10 @@ use runtail_api::{
     ServerKind,
 };
 use runtail_core::config::{Config, ConfigError};
+use runtail_core::graph::Graph;
 use runtail_core::model::{
-    AuthAnswer, Change, Checkpoint, Consent, InboxCause, InboxThread, LogLine, NewRevision, Note, PlainRequest,
-    Preview, Question, Target, ThreadStatus,
+    AuthAnswer, CardLog, Change, Checkpoint, Consent, Evidence, FailureCard, InboxCause, InboxThread, LogEvidence,
+    LogLine, NewRevision, Note, PlainRequest, Preview, Question, Target, ThreadStatus,
 };
 use runtail_stream::bisect::{HistoryError, RecordingBisect};
 use runtail_stream::comparison::{FileContents, read_pair};
@@ -21,6 +22,7 @@ use runtail_stream::{Data, Decoder, Event, Frame, Framer, Item, Record, Seq};
 use runtail_tui::app::subscriptions;
 use runtail_tui::input::key::{Code, Key};
 use runtail_tui::session::checkpoints::{CheckpointDetails, CheckpointPage, CheckpointState, HistoryRequest};
+use runtail_tui::session::effect::DeploymentDocument;
 use runtail_tui::session::msg::{
     Applied, Effect, EffectResult, Msg, NextPoll, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
     ThreadsRead,
@@ -259,6 +261,22 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
             let all = Revisions { items: vec![read(text), other], was_sorted: false };
             SubscriptionEvent::Revisions(if well { Ok(all) } else { Err(error(text)) }, next)
         }
+        SubscriptionId::Past(_) => {
+            let deployment = sub.params.past.first()?.0.clone();
+            SubscriptionEvent::Past { deployment, revisions: vec![read(text), read(&format!("{text}2"))] }
+        }
+        SubscriptionId::Card(_) => {
+            let evidence = Evidence {
+                address: text,
+                options: "",
+                deployment: &record(text),
+                revision: &record(text),
+                history: &[record(text)],
+                times: &[],
+                log: LogEvidence::Unread(CardLog::Build, text),
+            };
+            SubscriptionEvent::Card(if well { Ok(Box::new(FailureCard::new(&evidence))) } else { Err(error(text)) })
+        }
         SubscriptionId::Threads(_) => {
             SubscriptionEvent::Threads(ThreadsRead::all(if well { Ok(vec![read(text)]) } else { Err(error(text)) }))
         }
@@ -296,6 +314,15 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
             SubscriptionEvent::Checked(Some(Box::new(check)))
         }
         SubscriptionId::Side(..) => SubscriptionEvent::Side(if well { Ok(side(text, seq)) } else { Err(text.into()) }),
+        SubscriptionId::Graph(_) => {
+            let node = |id: &str| json!({"id": id, "data": {"name": text}});
+            let edge = |from: &str, to: &str| json!({"source": from, "target": to, "data": text, "conditional": text});
+            let described = json!({
+                "nodes": [node("__start__"), node(text), node(&format!("{text}:{text}")), node("x:y:z"), {"id": seq}],
+                "edges": [edge("__start__", text), edge(text, text), edge(text, "x:y:z"), edge("x:y:z", "__start__"), 7],
+            });
+            SubscriptionEvent::Graph(if well { Ok(Arc::new(Graph::read(&described))) } else { Err(error(text)) })
+        }
         SubscriptionId::History(_) => history(sub, text, well)?,
         SubscriptionId::Bisect(_) => {
             let SubscriptionKind::Bisect(_, _, query) = &sub.what else { return None };
@@ -365,7 +392,10 @@ pub fn done(effect: &Effect, text: &str, well: bool, at: Timestamp) -> Option<Ef
         }
         Effect::Explain(of, ..) => EffectResult::Card(of.clone(), Err(fail())),
         Effect::Write(profile, id, name) => {
-            let document = format!("# {text}\nname = \"x\"\n");
+            let record = json!({"name": text, "source": text, "source_revision_config": {"repo_ref": text},
+                "secrets": [{"name": text, "value": text}]});
+            let current = runtail_core::model::SpecForm::of_record(&record);
+            let document = DeploymentDocument { text: format!("# {text}\nname = \"x\"\n"), current };
             EffectResult::Written(
                 profile.clone(),
                 id.clone(),

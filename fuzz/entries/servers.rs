@@ -167,6 +167,7 @@ impl Clients {
             Described::Deployment(_, id, _) => self.control.deployment_row(id).await?,
             Described::Run(_, thread, run) => self.agent.run_row(thread, run).await?,
             Described::Schemas(_, assistant) => self.agent.assistant_schemas(assistant).await?,
+            Described::Graph(_, assistant) => self.agent.whole_graph(assistant).await?,
             Described::Revision(of) => self.control.revision_row(&of.deployment, &of.revision).await?,
             Described::ForgeSession(_, id) => self.control.forge_session(id).await?,
         };

@@ -1,19 +1,22 @@
 //! Starts the dashboard from arguments and configuration.
 
 use crate::args::Globals;
+use crate::commands::sim;
 use crate::context::load_config;
 use crate::exit::{Exit, Failure};
 use crate::resolve;
 use jiff::tz::TimeZone;
 use runtail_core::config::{Config, Watch};
+use runtail_sim::Sim;
 use runtail_tui::runtime;
-use runtail_tui::runtime::{Ended, Environment, Options};
+use runtail_tui::runtime::{Demo, Ended, Environment, Options};
 use runtail_tui::session::catalog::{KEY_VARIABLE, Origin};
 use std::io::IsTerminal;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Runs the dashboard and returns its exit code.
-pub(crate) async fn run(globals: &Globals, replay: Option<PathBuf>) -> Result<Exit, Failure> {
+pub(crate) async fn run(globals: &Globals, replay: Option<PathBuf>, glance: bool) -> Result<Exit, Failure> {
     if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         return Err(Failure::usage(
             "the dashboard needs a terminal on stdin and stdout\n  \
@@ -59,8 +62,10 @@ pub(crate) async fn run(globals: &Globals, replay: Option<PathBuf>) -> Result<Ex
         false => Globals { config: globals.config.clone(), ..Globals::default() }.where_to(),
     };
     options.settings.ascii |= globals.ascii;
+    options.glance = glance;
     let given = globals.clone();
     options.environment = Environment::new(move || crate::commands::doctor::environment_checks(&given));
+    options.demo = demo(globals);
     options.color = globals.color.is_on(true);
     options.rgb = std::env::var("COLORTERM").is_ok_and(|says| matches!(says.as_str(), "truecolor" | "24bit"));
     match runtime::run(options).await {
@@ -70,6 +75,22 @@ pub(crate) async fn run(globals: &Globals, replay: Option<PathBuf>) -> Result<Ex
         Ok(Ended::TerminalGone) => Ok(Exit::Signal(1)),
         Err(e) => Err(Failure::new(Exit::Failed, format!("the terminal failed: {e}"))),
     }
+}
+
+/// Returns what starts the demo from the first-run screen. The simulator runs until the dashboard ends.
+fn demo(globals: &Globals) -> Demo {
+    let running = Arc::new(Mutex::new(None));
+    let (read_only, write) = (globals.read_only, globals.write);
+    Demo::new(move || {
+        let running = running.clone();
+        Box::pin(async move {
+            let sim = Sim::demo().await.map_err(|e| format!("the simulator can't listen on loopback: {e}"))?;
+            let mut config = sim::demo_config(&sim).map_err(|failure| failure.message)?;
+            config.seal(read_only, write);
+            *running.lock().unwrap_or_else(PoisonError::into_inner) = Some(sim);
+            Ok(config)
+        })
+    })
 }
 
 /// Returns the local time zone. Without `TZ` it reads only the system's zone file; jiff would scan all zones to learn its

@@ -200,6 +200,16 @@ impl AgentServer {
         Ok(server_info(raw))
     }
 
+    /// Returns whether an agent server responds: `GET /ok` says that it is healthy, or, where that is missing, `GET /info`
+    /// names its software.
+    pub async fn is_up(&self) -> bool {
+        match self.get(&["ok"], &[]).await.and_then(|answer| answer.json::<Value>()) {
+            Ok(said) => said["ok"] == true,
+            Err(error) if error.may_lack_call() => self.info().await.is_ok_and(|info| info.kind != ServerKind::Other),
+            Err(_) => false,
+        }
+    }
+
     /// Returns assistants in the server's order, with one request per page.
     pub async fn assistants(&self, limit: usize, offset: usize) -> Result<Vec<Assistant>, ApiError> {
         self.pages(List::Assistants { limit, offset }, identity).await
@@ -219,6 +229,16 @@ impl AgentServer {
     pub async fn assistant_graph(&self, assistant: &str, deep: bool) -> Result<Value, ApiError> {
         let query = [("xray", "true".to_string())];
         self.get(&["assistants", assistant, "graph"], if deep { &query } else { &[] }).await?.json()
+    }
+
+    /// Returns the graph of an assistant with its subgraphs, or without them if the server can't include them.
+    pub async fn whole_graph(&self, assistant: &str) -> Result<Value, ApiError> {
+        match self.assistant_graph(assistant, true).await {
+            Err(error) if matches!(error.status(), Some(400 | 422 | 500 | 501)) => {
+                self.assistant_graph(assistant, false).await
+            }
+            result => result,
+        }
     }
 
     /// Returns threads without their values, last changed first.

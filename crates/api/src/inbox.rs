@@ -41,6 +41,8 @@ pub struct ServerInbox {
     pub limits: Vec<String>,
     /// Failed requests. Their rows are missing, or have no cause.
     pub failures: Vec<ApiError>,
+    /// Threads with an active run.
+    pub busy: usize,
 }
 
 /// The rows of the last reads of a server, so that a poll doesn't read the records of unchanged threads again.
@@ -113,6 +115,7 @@ impl AgentServer {
         // Newest first, so that a limit cuts off the oldest failures.
         let failed = self.list_for_inbox("error", false, MAX_LISTED, &mut inbox).await.unwrap_or_default();
         let busy = self.list_for_inbox("busy", true, MAX_LISTED, &mut inbox).await.unwrap_or_default();
+        inbox.busy = busy.len();
         let is_recent = |listed: &Listed| listed.facts.updated_at.is_none_or(|at| at >= cutoff);
         let patience = SignedDuration::try_from(stuck.pending.min(stuck.silent)).unwrap_or(SignedDuration::MAX);
         let is_silent = |listed: &Listed| listed.facts.updated_at.is_some_and(|at| now.duration_since(at) >= patience);

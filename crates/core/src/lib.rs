@@ -3,5 +3,6 @@
 pub mod backoff;
 pub mod config;
 pub mod exact_json;
+pub mod graph;
 pub mod model;
 pub mod text;

@@ -1,7 +1,7 @@
 //! Handles the global actions and passes all others to the component with the focus.
 
 use super::{App, Overlay, Pane};
-use crate::features::help::{Help, Messages};
+use crate::features::help::{HelpPage, Messages};
 use crate::features::stream::viewer::{ConnectionState, Viewer};
 use crate::input::action::{Action, Context};
 use crate::session::msg::Effect;
@@ -20,18 +20,19 @@ impl App {
             Action::QuitNow => self.quit = true,
             Action::Quit | Action::Back => return self.back(action == Action::Quit),
             Action::Help if !matches!(self.overlays.last(), Some(Overlay::Help(_))) => {
-                self.overlays.push(Paged::new(Help).into());
+                self.overlays.push(HelpPage::default().into());
             }
             Action::Notices if !matches!(self.overlays.last(), Some(Overlay::Messages(_))) => {
                 self.overlays.push(Paged::new(Messages).into());
             }
             Action::Inbox => self.open_inbox(),
+            Action::Glance => self.turn_glance(),
             Action::Help | Action::Notices => {}
             Action::Profiles => self.open_profiles(),
             Action::NextPane if self.overlays.is_empty() => self.next_pane(true),
             Action::PrevPane if self.overlays.is_empty() => self.next_pane(false),
-            Action::NextStream if self.overlays.is_empty() => self.next_stream(true),
-            Action::PrevStream if self.overlays.is_empty() => self.next_stream(false),
+            Action::NextStream if self.overlays.is_empty() => self.turn_tabs(true),
+            Action::PrevStream if self.overlays.is_empty() => self.turn_tabs(false),
             Action::Zoom if self.overlays.is_empty() => self.zoom = !self.zoom,
             Action::Command => return self.open(Route::Palette(String::new())),
             Action::Suspend => return vec![Effect::Suspend],
@@ -60,7 +61,10 @@ impl App {
             }
             Action::Filter
                 if self.overlays.is_empty()
-                    || matches!(context, Context::Inspector | Context::Browse | Context::Records | Context::Inbox) =>
+                    || matches!(
+                        context,
+                        Context::Inspector | Context::Browse | Context::Records | Context::Inbox | Context::Help
+                    ) =>
             {
                 self.begin_typing()
             }
@@ -88,39 +92,27 @@ impl App {
                 let height = self.viewer().map_or(0, Viewer::height);
                 return (height as isize - 1).max(1);
             }
-            (true, Context::Deployments) => self.pane_cx(Pane::Deployments).area.h.saturating_sub(2),
+            (true, Context::Deployments) => self.pane_cx(Pane::Deployments).area.h.saturating_sub(1),
             (true, Context::Revisions) => self.pane_cx(Pane::Revisions).area.h.saturating_sub(1),
             (true, _) => self.pane_cx(Pane::Stream).area.h.saturating_sub(3),
         };
         (height as isize - 1).max(1)
     }
 
-    /// Focuses the next or previous pane. In a split stream, the other half comes first. A stream pane without content is
-    /// skipped.
+    /// Focuses the other pane: the other half of a split stream, or the revisions beside the list of deployments.
     fn next_pane(&mut self, forward: bool) {
-        let in_stream = self.focus == Pane::Stream && self.logs.is_none();
-        if in_stream && self.viewer_mut().is_some_and(|viewer| viewer.other_half(forward)) {
-            return;
-        }
-        let panes = [Pane::Deployments, Pane::Revisions, Pane::Stream];
-        let mut at = panes.iter().position(|p| *p == self.focus).unwrap_or(0);
-        loop {
-            at = (at + if forward { 1 } else { 2 }) % panes.len();
-            if panes[at] != Pane::Stream || self.has_stream_pane() {
-                self.focus = panes[at];
-                return;
+        match self.focus {
+            Pane::Deployments => self.focus = Pane::Revisions,
+            Pane::Revisions => self.focus = Pane::Deployments,
+            Pane::Stream if self.logs.is_some() => {}
+            Pane::Stream => {
+                let moved = self.viewer_mut().is_some_and(|viewer| viewer.other_half(forward));
+                if !moved {
+                    let key = self.session.key("stream.split");
+                    self.notify(false, format!("This page has one pane. {key} splits a stream."));
+                }
             }
         }
-    }
-
-    /// Shows the next or previous open stream.
-    fn next_stream(&mut self, forward: bool) {
-        if self.stream.tabs.all().is_empty() {
-            return self.notify(false, "No stream is open. Press ⏎ on a thread to open one.");
-        }
-        self.stream.tabs.turn(forward);
-        self.logs = None;
-        self.focus = Pane::Stream;
     }
 
     /// Goes back one step: closes an overlay, a filter, the stream, the runs, the pane or the zoom. Only `q` quits, and only
@@ -148,9 +140,14 @@ impl App {
                 }
             }
             Context::Deployments if self.zoom => self.zoom = false,
-            // Close the list of threads, so that the deployments get the full width. A stream is only closed from its own pane.
-            Context::Deployments if !quit && self.viewer().is_none() && self.logs.is_none() => self.agent.server = None,
             Context::Deployments => self.quit = quit,
+            Context::Server if !self.has_deployments() => self.quit = quit,
+            Context::Server => {
+                self.focus = Pane::Deployments;
+                if quit {
+                    self.agent.server = None;
+                }
+            }
             _ => self.focus = Pane::Deployments,
         }
         Vec::new()

@@ -12,7 +12,8 @@ use runtail_core::config::{Config, ConfigError, Profile};
 
 impl App {
     /// Applies the parts of the initial configuration that [`App::new`] doesn't receive.
-    pub fn configured(&mut self, config: &Config, origin: Origin) {
+    /// Returns the effects to perform first.
+    pub fn configured(&mut self, config: &Config, origin: Origin) -> Vec<Effect> {
         self.session.catalog.origin = origin;
         self.session.prefs.configure(config);
         let initial = std::mem::take(&mut self.session.catalog.all);
@@ -24,13 +25,19 @@ impl App {
                 None => self.session.catalog.all.push(known),
             }
         }
-        if self.session.profiles.is_empty() {
-            self.overlays.push(FirstRun::default().into());
+        if !self.session.profiles.is_empty() {
+            return Vec::new();
         }
+        self.overlays.push(FirstRun::default().into());
+        vec![Effect::FindLocalServer]
     }
 
     /// Applies a reloaded configuration file. An invalid file changes nothing and is reported.
     pub(crate) fn reconfigure(&mut self, read: Result<Box<Config>, ConfigError>) -> Vec<Effect> {
+        if self.session.settings.demo {
+            // The demo was started on the first-run screen, and shows only simulated servers.
+            return Vec::new();
+        }
         let chosen_before = self.session.catalog.chosen.clone();
         let with_flags = |mut config: Box<Config>| {
             config.seal(self.session.catalog.origin.read_only, self.session.catalog.origin.write);
@@ -77,6 +84,36 @@ impl App {
         let requests = self.session.catalog.redefine(list);
         effects.extend(self.apply(requests));
         effects
+    }
+
+    /// Shows the simulated servers of the demo, after they were started on the first-run screen.
+    pub(super) fn begin_demo(&mut self, started: Result<Box<Config>, String>) -> Vec<Effect> {
+        let config = match started {
+            Ok(config) if self.session.profiles.is_empty() => config,
+            // A configuration has appeared in the meantime.
+            Ok(_) => return Vec::new(),
+            Err(why) => {
+                self.first_run().into_iter().for_each(|screen| screen.on_demo_failed(why.clone()));
+                return Vec::new();
+            }
+        };
+        self.session.settings.demo = true;
+        // No real server is shown beside the simulated ones.
+        self.session.catalog.all.clear();
+        self.session.catalog.take(&config);
+        self.session.prefs.answer_rules = config.answer_rules.as_slice().into();
+        let profiles = config.profiles.clone();
+        let mut effects = vec![Effect::UseDemo(config)];
+        effects.extend(self.activate_profiles(profiles));
+        effects
+    }
+
+    /// Returns the first-run screen, if it is open.
+    pub(super) fn first_run(&mut self) -> Option<&mut FirstRun> {
+        self.overlays.iter_mut().find_map(|overlay| match overlay {
+            Overlay::FirstRun(screen) => Some(&mut **screen),
+            _ => None,
+        })
     }
 
     /// Reports an invalid configuration file and keeps the previous configuration.

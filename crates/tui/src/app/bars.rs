@@ -1,8 +1,8 @@
-//! The header (profiles and their health) and the footer (stream status, notices and key hints).
+//! The header (tabs, counters, the profiles' health) and the footer (key hints and notices).
 
 use super::hints::hints;
+use super::tabs::{self, Fitted, Tab};
 use super::{App, Overlay, Pane};
-use crate::features::stream::viewer::Viewer;
 use crate::input::action::Context;
 use crate::session::msg::NextPoll;
 use crate::session::profile::{Health, ProfileState};
@@ -11,47 +11,83 @@ use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::status::tones;
 use crate::widgets::text_input::TextInput;
-use crate::widgets::theme::PRODUCTION;
 use runtail_api::{ApiError, Kind};
 use runtail_core::text;
 use std::time::Duration;
 
 /// Width from which the counters of the inbox are in words.
 const WIDE_COUNTERS: u16 = 100;
+/// Minimum columns for the tabs, before the health of the profiles is shortened.
+const MIN_TABS: usize = 40;
 
-/// Draws the first line: profile names and labels on the left, each profile's health on the right. If space is short, it
-/// hides the names, then counts the healthy profiles instead of listing them, then hides the ages, and finally shows only
-/// counts. A problem is always visible.
+/// The header as it fits.
+pub(super) struct Header {
+    /// The program's name and the mark of the demo, before the tabs.
+    start: Line,
+    tabs: Fitted,
+    right: Line,
+}
+
+impl Header {
+    /// Returns the tab at a column.
+    pub(super) fn tab_at(&self, x: u16) -> Option<Tab> {
+        let column = usize::from(x).checked_sub(self.start.width())?;
+        let at = self.tabs.places.iter().find(|(_, start, end)| (*start..*end).contains(&column));
+        at.map(|(tab, ..)| *tab)
+    }
+}
+
+/// Draws the first line: the tabs on the left; what needs a person, badges and each profile's health on the right.
 pub fn header(app: &App, canvas: &mut Canvas<'_>, area: Area) {
+    let header = header_layout(app, area.w);
+    let mut line = header.start;
+    line.left.extend(header.tabs.line.left);
+    line.right = header.right.right;
+    canvas.line_for_right(area.x, area.y, area.w, &line);
+}
+
+/// Lays out the header. If space is short, the counters lose their words, then healthy profiles are counted instead of listed,
+/// then only the tabs around the current one are shown, then the ages are hidden. A problem is always visible.
+pub(super) fn header_layout(app: &App, width: u16) -> Header {
+    let is_brief = width < WIDE_COUNTERS;
+    let mut start = Line::of(Tone::Strong, " runtail").with(Tone::Plain, "  ");
+    if app.session.settings.demo {
+        start.push(Tone::Accent, if is_brief { "DEMO " } else { "DEMO  " });
+    }
     let health: Vec<Health> = app.session.profiles.iter().map(|profile| health(app, profile)).collect();
-    let mut choices = vec![(true, health_list(&health, false, true)), (false, health_list(&health, false, true))];
+    let mut lists = vec![health_list(&health, false, true)];
     let count_well = health.iter().filter(|h| h.is_well()).count() > 1;
     if count_well {
-        choices.extend([(true, health_list(&health, true, true)), (false, health_list(&health, true, true))]);
+        lists.push(health_list(&health, true, true));
     }
-    choices.push((false, health_list(&health, count_well, false)));
-    choices.push((false, health_counts(&health)));
+    lists.extend([health_list(&health, false, false), health_list(&health, count_well, false), health_counts(&health)]);
+    let badges = badges(app, is_brief);
+    let with = |counters: &Line, list: &Line| {
+        let mut line = counters.clone();
+        line.right.extend(badges.right.iter().cloned());
+        if matches!(app.overlays.first(), Some(Overlay::FirstRun(_))) {
+            line = line.right(Tone::Dim, "no profile yet");
+        }
+        for known in app.session.catalog.all.iter().filter(|known| known.will_be_used()) {
+            line = line.right(Tone::Moving, &format!("checking {}…", known.profile.name));
+        }
+        line.right.extend(list.right.iter().cloned());
+        line.right(Tone::Plain, " ")
+    };
     let (long, short) = (counters(app, true), counters(app, false));
-    if !short.right.is_empty() {
-        // What needs a person stays longer than names and ages: first in words, then as numbers.
-        let with = |counters: &Line, (names, health): &(bool, Line)| {
-            let mut line = counters.clone();
-            line.right.extend(health.right.iter().cloned());
-            (*names, line)
-        };
-        let in_words = choices.iter().filter(|_| area.w >= WIDE_COUNTERS).map(|choice| with(&long, choice));
-        choices = in_words.chain(choices.iter().map(|choice| with(&short, choice))).collect();
-    }
-    let width = |line: &Line| line.right.iter().map(|p| text::width(&p.text)).sum::<usize>();
-    let fits = |(names, right): &(bool, Line)| location(app, *names).width() + width(right) + 3 <= area.w as usize;
-    let at = choices.iter().position(fits).unwrap_or(choices.len() - 1);
-    let (names, right) = choices.swap_remove(at);
-    let mut line = location(app, names);
-    line.right = right.right;
-    if !line.right.is_empty() {
-        line = line.right(Tone::Plain, " ");
-    }
-    canvas.line_for_right(area.x, area.y, area.w, &line);
+    let in_words = lists.iter().filter(|_| !is_brief).map(|list| with(&long, list));
+    let choices: Vec<Line> = in_words.chain(lists.iter().map(|list| with(&short, list))).collect();
+    let tabs = app.tabs();
+    let room = |right: &Line| {
+        let used: usize = right.right.iter().map(|piece| text::width(&piece.text)).sum();
+        usize::from(width).saturating_sub(start.width() + used + 2)
+    };
+    let all = tabs::fitted(&tabs, usize::MAX, is_brief).line.width();
+    // First a form beside which all tabs fit, else one beside which the current tab and its neighbors do.
+    let fits = |wanted: usize| choices.iter().find(|right| room(right) >= wanted);
+    let right = fits(all).or_else(|| fits(MIN_TABS.min(all))).or(choices.last()).cloned().unwrap_or_default();
+    let tabs = tabs::fitted(&tabs, room(&right).max(8), is_brief);
+    Header { start, tabs, right }
 }
 
 /// Returns what waits and what failed, by the rows of the inbox; empty while that is unknown and for zeros.
@@ -73,64 +109,37 @@ fn counters(app: &App, in_words: bool) -> Line {
         line = line.right(tone, &text);
     }
     if !line.right.is_empty() {
-        line = line.right(Tone::Plain, "    ");
+        line = line.right(Tone::Plain, "   ");
     }
     line
 }
 
-/// Returns the left part of the header: profiles, labels, profiles being checked, open streams and watches.
-fn location(app: &App, names: bool) -> Line {
-    let mut line = Line::of(Tone::Strong, " runtail");
-    if names && !app.session.profiles.is_empty() {
-        line.push(Tone::Dim, " │ ");
-        let mut names: Vec<&str> = app.session.profiles.iter().map(|p| &*p.name).collect();
-        let more = names.len().saturating_sub(4);
-        names.truncate(4);
-        line.push(Tone::Plain, &names.join(" · "));
-        if more > 0 {
-            line.push(Tone::Dim, &format!(" and {more} more"));
+/// Returns the labels of the profiles that the page is about, and whether they are read-only. Never hidden.
+fn badges(app: &App, is_brief: bool) -> Line {
+    let mut line = Line::new();
+    let server = match (app.focus, app.viewer(), &app.agent.server) {
+        (Pane::Stream, Some(viewer), _) => Some(&viewer.server.profile),
+        (Pane::Stream, None, Some(open)) => Some(&open.server.profile),
+        _ => None,
+    };
+    let is_about = |profile: &&ProfileState| server.is_none_or(|name| *name == profile.name);
+    let profiles: Vec<&ProfileState> = app.session.profiles.iter().filter(is_about).collect();
+    let mut said: Vec<String> = Vec::new();
+    for (label, is_production) in profiles.iter().filter_map(|p| Some((p.label.as_deref()?, p.production))) {
+        let label = match is_production {
+            true if label.to_lowercase().starts_with("prod") => "PROD".to_string(),
+            true => text::fit(&text::clean(label).to_uppercase(), 12).into_owned(),
+            false => text::fit(&text::clean(label), 12).into_owned(),
+        };
+        if !said.contains(&label) {
+            line = line.right(if is_production { Tone::Badge } else { Tone::Strong }, &label).right(Tone::Plain, " ");
+            said.push(label);
         }
     }
-    if app.session.settings.demo {
-        line.push(Tone::Dim, " │ ");
-        line.push(Tone::Moving, "DEMO");
-        if names {
-            line.push(Tone::Dim, " simulated servers");
-        }
+    if !profiles.is_empty() && profiles.iter().all(|profile| profile.read_only) {
+        line = line.right(Tone::Badge, if is_brief { "RO" } else { "READ-ONLY" }).right(Tone::Plain, " ");
     }
-    let all_read_only = !app.session.profiles.is_empty() && app.session.profiles.iter().all(|p| p.read_only);
-    for (profile, label) in app.session.profiles.iter().filter_map(|p| Some((p, p.label.as_deref()?))) {
-        line.push(Tone::Dim, " │ ");
-        if profile.production {
-            line.push(Tone::Strong, PRODUCTION);
-        }
-        line.push(Tone::Strong, &format!("‹{label}›"));
-        if profile.read_only && !all_read_only {
-            line.push(Tone::Dim, " read-only");
-        }
-    }
-    if all_read_only {
-        line.push(Tone::Dim, " │ ");
-        line.push(Tone::Strong, "READ-ONLY");
-    }
-    for known in app.session.catalog.all.iter().filter(|known| known.will_be_used()) {
-        line.push(Tone::Dim, " │ ");
-        line.push(Tone::Moving, &format!("checking {}…", known.profile.name));
-    }
-    // While a stream is shown, its pane has the tabs.
-    let streams = app.stream.tabs.all();
-    if !streams.is_empty() && app.viewer().is_none() {
-        let s = if streams.len() == 1 { "" } else { "s" };
-        line.push(Tone::Dim, " │ ");
-        line.push(Tone::Good, "► ");
-        line.push(Tone::Plain, &format!("{} stream{s}", streams.len()));
-        line.push(Tone::Moving, if streams.iter().any(|v| v.news) { " *" } else { "" });
-    }
-    if !app.deployments.watches.is_empty() {
-        line.push(Tone::Dim, " │ ");
-        line.push(Tone::Accent, &format!("» {} watched", app.deployments.watches.len()));
-    }
-    line
+    if line.right.is_empty() { line } else { line.right(Tone::Plain, "  ") }
 }
 
 /// Lists the health of each profile. `count_well` shows only the number of healthy ones; `ages` adds the age of stale data.
@@ -170,7 +179,7 @@ pub(crate) fn health(app: &App, profile: &ProfileState) -> Health {
     let limited = profile.limited_until.and_then(until);
     let (mark, tone) = match (error, responded) {
         _ if profile.halted => ("✗ 401, r retries".to_string(), Tone::Bad),
-        _ if limited.is_some() => (format!("◌ 429 {}", limited.map(text::age).unwrap_or_default()), Tone::Moving),
+        _ if limited.is_some() => (format!("? 429, {}", limited.map(text::age).unwrap_or_default()), Tone::Moving),
         (Some(error), _) => (format!("✗ {}", error.badge()), Tone::Bad),
         (None, true) if profile.partial.is_some() => ("◐ partial".to_string(), Tone::Moving),
         (None, true) => ("●".to_string(), Tone::Good),
@@ -202,7 +211,7 @@ fn server_health<'a>(app: &'a App, profile: &str) -> (Option<&'a ApiError>, bool
     (infos().find_map(|i| i.error.as_ref()), infos().any(|i| i.value.is_some()))
 }
 
-/// Draws the last line: the text being typed, a notice, or the stream status and key hints.
+/// Draws the last line: the text being typed, or the key hints with the newest notice at the right.
 pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     let mut line = Line::of(Tone::Plain, " ");
     if let Some(prompt) = &app.prompt {
@@ -217,56 +226,72 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
         canvas.line(area.x, area.y, area.w, &line.right(Tone::Dim, "⏎ keep  Esc cancel "));
         return;
     }
-    if let Some(Overlay::Command(palette)) = app.overlays.last() {
-        line.push(Tone::Accent, ":");
-        push_input(&mut line, &palette.input);
-        canvas.line(area.x, area.y, area.w, &line.right(Tone::Dim, "⏎ run  Tab complete  Esc cancel "));
-        return;
+    let keys = hint_line(app, usize::from(area.w));
+    canvas.line(area.x, area.y, area.w, &keys);
+    let Some(notice) = notice_line(app, area.w) else { return };
+    let width = notice.width() as u16;
+    let x = area.x + area.w.saturating_sub(width + 1);
+    // The keys keep their place: a notice that doesn't fit beside them is above them.
+    let above = notice_is_above(&keys, &notice, area.w);
+    let y = if above { area.y.saturating_sub(1) } else { area.y };
+    if above {
+        canvas.clear(Area { x: x.saturating_sub(1), y, w: width + 2, h: 1 });
     }
-    if let Some(notice) = app.notice() {
-        let first = notice.text.lines().next().unwrap_or("");
-        let more = notice.text.lines().count() > 1 || text::width(first) + 18 > area.w as usize;
-        match notice.news {
-            Some(role) => line.push(tones(role).0, &format!("{} ", role.glyph())),
-            None => {
-                line.push(if notice.error { Tone::Bad } else { Tone::Accent }, if notice.error { "✗ " } else { "· " })
-            }
-        }
-        let has_hint = more || notice.news.is_some();
-        let room = (area.w as usize).saturating_sub(if has_hint { 18 } else { 4 });
-        line.push(Tone::Plain, &text::fit(&text::clean(first), room));
-        let hint = match (notice.news, more) {
-            (Some(_), _) => "! open ",
-            (None, true) => "! details ",
-            (None, false) => "",
-        };
-        canvas.line(area.x, area.y, area.w, &line.right(Tone::Dim, hint));
-        return;
+    canvas.pieces(x, y, width, &notice.left);
+}
+
+/// Returns whether the notice is drawn above the footer.
+pub(super) fn has_notice_above(app: &App) -> bool {
+    if app.notice().is_none() {
+        return false;
     }
-    let mut keys = Line::new();
+    let width = app.session.size.0;
+    let notice = notice_line(app, width).filter(|_| app.prompt.is_none());
+    notice.is_some_and(|notice| notice_is_above(&hint_line(app, usize::from(width)), &notice, width))
+}
+
+fn notice_is_above(keys: &Line, notice: &Line, width: u16) -> bool {
+    keys.width() + notice.width() + 2 > usize::from(width)
+}
+
+/// Returns the first line of the newest notice: plain for the answer to a key, with a glyph for news from elsewhere.
+fn notice_line(app: &App, width: u16) -> Option<Line> {
+    let notice = app.notice()?;
+    let first = notice.text.lines().next().unwrap_or("");
+    let mut line = Line::new();
+    match notice.news {
+        Some(role) => line.push(tones(role).0, &format!("{} ", role.glyph())),
+        None if notice.error => line.push(Tone::Bad, "✗ "),
+        None => {}
+    }
+    let key = app.session.key("app.notices");
+    let room = usize::from(width).saturating_sub(line.width() + 3);
+    let is_cut = text::width(&text::clean(first)) > room || notice.text.lines().count() > 1;
+    let hint = match (notice.news, is_cut) {
+        (Some(_), _) => format!("   {key} open"),
+        (None, true) => format!("   {key} details"),
+        (None, false) => String::new(),
+    };
+    line.push(Tone::Plain, &text::fit(&text::clean(first), room.saturating_sub(text::width(&hint))));
+    line.push(Tone::Dim, &hint);
+    Some(line)
+}
+
+/// Returns the key hints that fit. The last two, commands and help, stay.
+fn hint_line(app: &App, width: usize) -> Line {
+    let mut line = Line::of(Tone::Plain, " ");
     let mut all = hints(app);
-    // If space is short, drop the least useful hints. The last one, help, stays.
     let room =
         |all: &[(String, &str)]| all.iter().map(|(key, label)| text::width(key) + label.len() + 3).sum::<usize>();
-    while line.width() + room(&all) > area.w as usize && all.len() > 1 {
-        all.remove(all.len() - 2);
+    while room(&all) > width && all.len() > 1 {
+        all.remove(all.len().saturating_sub(3).min(all.len() - 2));
     }
-    for (key, label) in all {
-        keys.push(Tone::Accent, &key);
-        keys.push(Tone::Dim, &format!(" {label}  "));
+    for (n, (key, label)) in all.into_iter().enumerate() {
+        line.push(Tone::Plain, if n > 0 { "  " } else { "" });
+        line.push(Tone::Key, &key);
+        line.push(Tone::Dim, &format!(" {label}"));
     }
-    if let (Some(viewer), Pane::Stream, true, None) = (app.viewer(), app.focus, app.overlays.is_empty(), &app.logs) {
-        let status = stream_status(viewer);
-        if status.width() + keys.width() + 4 <= area.w as usize {
-            line.left.extend(status.left);
-        }
-    }
-    if line.width() + keys.width() < area.w as usize {
-        let pad = area.w as usize - line.width() - keys.width();
-        line.push(Tone::Plain, &" ".repeat(pad));
-    }
-    line.left.extend(keys.left);
-    canvas.line(area.x, area.y, area.w, &line);
+    line
 }
 
 /// Appends the text of an input field with its cursor.
@@ -275,17 +300,4 @@ fn push_input(line: &mut Line, input: &TextInput) {
     line.push(Tone::Strong, &text::visible(before));
     line.push(Tone::Accent, "▏");
     line.push(Tone::Strong, &text::visible(after));
-}
-
-/// Counts the received, malformed and oversized events. Gaps are shown next to the connection state.
-fn stream_status(viewer: &Viewer) -> Line {
-    let delivery = viewer.delivery_log();
-    let s = if delivery.received == 1 { "" } else { "s" };
-    let mut line = Line::of(Tone::Dim, &format!("{} event{s}", text::count(delivery.received)));
-    for (count, label) in [(delivery.malformed, "malformed"), (delivery.too_large, "oversized")] {
-        if count > 0 {
-            line.push(Tone::Bad, &format!(" · {} {label}", text::count(count)));
-        }
-    }
-    line
 }

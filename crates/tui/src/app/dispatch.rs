@@ -1,20 +1,51 @@
 //! Dispatches keys and pasted text to the footer prompt, the component with the focus, or the keymap.
 
 use super::App;
+use crate::input::action::Action;
 use crate::input::key::Key;
+use crate::session::HELD_KEY;
 use crate::session::msg::Effect;
+use jiff::SignedDuration;
+
+/// How long a key that opened a preview doesn't send from it. The first repetition of a held key can take almost two seconds.
+const OPENING_KEY: SignedDuration = SignedDuration::from_secs(2);
 
 impl App {
     pub(super) fn handle_key(&mut self, key: Key) -> Vec<Effect> {
+        if self.is_held(key) {
+            return Vec::new();
+        }
+        let open = self.overlays.len();
+        let effects = self.dispatch_key(key);
+        let opened_by_it = self.overlays.len() > open;
+        if opened_by_it && self.session.keymap.action(self.context(), key).is_some_and(Action::sends) {
+            // A preview that this key opens could be sent by its repetitions.
+            self.held_key = Some((key, self.session.now.saturating_add(OPENING_KEY).unwrap_or(self.session.now)));
+        }
+        effects
+    }
+
+    /// Returns whether a key may still be held down since it opened the preview. Each repetition extends that.
+    fn is_held(&mut self, key: Key) -> bool {
+        let now = self.session.now;
+        let Some((_, until)) = self.held_key.take().filter(|(held, until)| *held == key && now < *until) else {
+            return false;
+        };
+        self.held_key = Some((key, until.max(now.saturating_add(HELD_KEY).unwrap_or(now))));
+        true
+    }
+
+    fn dispatch_key(&mut self, key: Key) -> Vec<Effect> {
         let context = self.context();
         // Ignore navigation while frozen: moving a cursor the user cannot see is worse than not moving it.
         if self.frozen {
             let action = self.session.keymap.action(context, key).filter(|action| action.works_frozen());
             return action.map(|action| self.handle_action(context, action)).unwrap_or_default();
         }
-        self.deployments.list.touched = true;
+        self.deployments.list.touch(self.session.now);
         self.pending_record = None;
         self.session.dismiss_read_notice();
+        let is_searching = self.palette.search.is_some();
         self.cancel_search();
         if self.prompt.is_some() {
             self.type_key(key);
@@ -24,7 +55,12 @@ impl App {
             Some(requests) => self.apply(requests),
             None => match self.session.keymap.action(context, key) {
                 Some(action) => self.handle_action(context, action),
-                None => Vec::new(),
+                // Any key stops a search, so that was its meaning.
+                None if is_searching => Vec::new(),
+                None => {
+                    self.explain_dead_key(context, key);
+                    Vec::new()
+                }
             },
         }
     }

@@ -1,8 +1,9 @@
 //! Draws the screen from the state.
 
+use super::layout::{PaneArea, Regions};
 use super::{App, Overlay, Pane, bars};
-use crate::session::{Component, SMALLEST};
-use crate::widgets::area::{Area, below};
+use crate::features::glance::strip;
+use crate::session::{Component, Cx, SMALLEST};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::theme::{Theme, to_ascii};
@@ -53,37 +54,14 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame<'_>) {
         } else {
             let regions = app.regions();
             bars::header(app, &mut canvas, regions.header);
-            canvas.rule(1, w, regions.split, "┬");
-            canvas.rule(h - 2, w, regions.split, "┴");
-            if let Some(x) = regions.split {
-                for y in 2..h - 2 {
-                    canvas.text(x, y, 1, "│", paint.style(Tone::Dim));
-                }
-            }
             // The command line is drawn over the current screen.
             let (command, below) = match app.overlays.split_last() {
                 Some((Overlay::Command(palette), below)) => (Some(palette), below),
                 _ => (None, app.overlays.as_slice()),
             };
             match below.last() {
-                Some(overlay) => {
-                    let body = Area { x: 0, y: 1, w, h: h - 2 };
-                    canvas.clear(body);
-                    canvas.rule(1, w, None, "─");
-                    canvas.rule(h - 2, w, None, "─");
-                    cursor = overlay.view(&app.overlay_cx(true), &mut canvas);
-                }
-                None => {
-                    if regions.deployments.is_some() {
-                        app.deployments.view_list(&app.pane_cx(Pane::Deployments), &mut canvas);
-                    }
-                    if regions.revisions.is_some() {
-                        app.deployments.view_revisions(&app.pane_cx(Pane::Revisions), &mut canvas);
-                    }
-                    if regions.stream.is_some() {
-                        stream_pane(app, &mut canvas);
-                    }
-                }
+                Some(overlay) => cursor = overlay.view(&app.overlay_cx(true), &mut canvas),
+                None => panes(app, &regions, &mut canvas),
             }
             if let Some(palette) = command {
                 palette.view(&app.overlay_cx(true), &mut canvas);
@@ -100,19 +78,50 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame<'_>) {
     }
 }
 
-/// Draws the right pane: logs, the current stream, or the agent server's lists.
-fn stream_pane(app: &App, canvas: &mut Canvas<'_>) {
+/// Draws the page or the panes.
+fn panes(app: &App, regions: &Regions, canvas: &mut Canvas<'_>) {
+    if regions.page.is_some() {
+        return page(app, canvas);
+    }
+    let deployments = &app.deployments;
+    if let Some(area) = regions.strip {
+        strip(&app.glance_facts(), &app.session, area, canvas);
+    }
+    let cx = |pane| app.pane_cx(pane);
+    if let Some(pane) = &regions.deployments {
+        title(canvas, pane, &deployments.list_title(&cx(Pane::Deployments)), app.focus == Pane::Deployments);
+        deployments.view_list(&cx(Pane::Deployments), canvas);
+    }
+    if let Some(pane) = &regions.revisions {
+        title(canvas, pane, &deployments.revisions_title(&cx(Pane::Revisions)), app.focus == Pane::Revisions);
+        deployments.view_revisions(&cx(Pane::Revisions), canvas, regions.details.is_some());
+    }
+    if let Some(pane) = &regions.details {
+        let cx = Cx { area: pane.area, is_focused: false, ..cx(Pane::Revisions) };
+        title(canvas, pane, &deployments.details_title(&cx), false);
+        deployments.view_details(&cx, canvas);
+    }
+    if let Some(area) = regions.summary {
+        deployments.view_summary(&Cx { area, is_focused: false, ..cx(Pane::Deployments) }, canvas);
+    }
+}
+
+/// Draws the frame of a pane with its title, or its title above it.
+fn title(canvas: &mut Canvas<'_>, pane: &PaneArea, title: &Line, focused: bool) {
+    match (pane.frame, pane.title) {
+        (Some(frame), _) => canvas.pane_frame(frame, title, focused),
+        (None, Some(area)) => canvas.line_for_right(area.x + 1, area.y, area.w.saturating_sub(2), title),
+        (None, None) => {}
+    }
+}
+
+/// Draws the page of logs, the current stream, or the agent server's lists.
+fn page(app: &App, canvas: &mut Canvas<'_>) {
     let cx = app.pane_cx(Pane::Stream);
     match (&app.logs, app.viewer(), &app.agent.server) {
         (Some(logs), ..) => drop(logs.view(&cx, canvas)),
         (None, Some(_), _) => drop(app.stream.view(&cx, canvas)),
-        (None, None, Some(_)) => drop(app.agent.view(&cx, canvas)),
-        (None, None, None) => {
-            canvas.title(cx.area, "STREAM", cx.is_focused);
-            let text = "Nothing is open yet.\n\nChoose a deployment and press ⏎ to see the threads of its agent server, \
-                        then ⏎ on a thread to follow everything that runs on it.";
-            canvas.words(below(cx.area, 1), Tone::Plain, text);
-        }
+        (None, None, _) => drop(app.agent.view(&cx, canvas)),
     }
 }
 

@@ -46,6 +46,17 @@ impl App {
             (SubscriptionId::Revisions(profile, deployment), SubscriptionEvent::Revisions(result, next)) => {
                 self.deployments.on_revisions(&self.session, (&profile, &deployment), result, next)
             }
+            (SubscriptionId::Past(profile), SubscriptionEvent::Past { deployment, revisions }) => {
+                self.deployments.on_past(&profile, &deployment, &revisions);
+                Requests::none()
+            }
+            (SubscriptionId::Card(of), SubscriptionEvent::Card(card)) => {
+                if let Err(error) = &card {
+                    self.report_error(error);
+                }
+                self.deployments.on_card(of, card);
+                Requests::none()
+            }
             (SubscriptionId::Watch(of), SubscriptionEvent::Watched(result, next)) => {
                 if let Err(error) = &result {
                     self.report_error(error);
@@ -106,6 +117,10 @@ impl App {
             }
             (SubscriptionId::Job(number), SubscriptionEvent::Worked(part)) => self.on_job(number, &part),
             (SubscriptionId::History(number), event) => self.stream.on_history(number, event),
+            (SubscriptionId::Graph(number), event) => {
+                self.stream.on_graph(number, event);
+                Requests::none()
+            }
             (SubscriptionId::Bisect(number), SubscriptionEvent::Bisected(result)) => {
                 self.bisect_page(number).into_iter().for_each(|page| page.on_result(result.clone()));
                 Requests::none()
@@ -208,6 +223,10 @@ impl App {
                 Requests::none()
             }
             Some(SubscriptionId::Job(number)) => self.on_job(number, &JobProgress::Failed),
+            Some(SubscriptionId::Graph(number)) => {
+                self.stream.on_graph_panic(number, text);
+                Requests::none()
+            }
             Some(SubscriptionId::History(number)) => {
                 self.stream.on_history_panic(number, text);
                 Requests::none()
@@ -249,11 +268,35 @@ impl App {
                 Requests::none()
             }
             EffectResult::Browsed(number, result) => {
+                let mut requests = Requests::none();
+                for overlay in &mut self.overlays {
+                    if let Overlay::Edit(editor) = overlay
+                        && let Some(form) = &mut editor.form
+                    {
+                        requests.extend(form.on_listed(&self.session, number, &result));
+                        editor.take_form();
+                    }
+                }
+                let mut effects = self.apply(requests);
                 let list = self.overlays.iter_mut().find_map(|overlay| match overlay {
                     Overlay::Browse(browse) if browse.number == number => Some(browse),
                     _ => None,
                 });
-                list.map(|list| list.on_listed(result, at)).unwrap_or_default()
+                let requests = list.map(|list| list.on_listed(result, at)).unwrap_or_default();
+                effects.extend(self.apply(requests));
+                return effects;
+            }
+            EffectResult::SecretsChecked(checked) => {
+                for overlay in &mut self.overlays {
+                    let Overlay::Edit(editor) = overlay else { continue };
+                    if let Some(form) = &mut editor.form {
+                        form.on_secrets_checked(checked.clone());
+                    }
+                    if let Some(form) = &mut editor.profile_form {
+                        form.on_keys_checked(checked.clone());
+                    }
+                }
+                Requests::none()
             }
             EffectResult::RecordsListed(number, query, result) => {
                 let page = self.overlays.iter_mut().find_map(|overlay| match overlay {
@@ -333,6 +376,11 @@ impl App {
                 Requests::none()
             }
             EffectResult::Drafted(Err(error)) => Requests::error(format!("{error}\n  Nothing was written.")),
+            EffectResult::LocalServer(found) => {
+                self.first_run().into_iter().for_each(|screen| screen.on_local_server(found.clone()));
+                Requests::none()
+            }
+            EffectResult::DemoStarted(started) => return self.begin_demo(started),
             EffectResult::HookFailed(why) => {
                 self.on_hook_failed(why);
                 Requests::none()
@@ -353,7 +401,10 @@ impl App {
             Ok(text) => return self.open(crate::session::Route::Document { title, text }),
             Err(error) => {
                 // An error of an agent server says nothing about the control plane.
-                if !matches!(what, Described::Thread(..) | Described::Run(..) | Described::Schemas(..)) {
+                if !matches!(
+                    what,
+                    Described::Thread(..) | Described::Run(..) | Described::Schemas(..) | Described::Graph(..)
+                ) {
                     self.report_error(&error);
                 }
                 if let (Described::Deployment(profile, id, _), Kind::NotFound) = (&what, &error.kind) {
@@ -365,6 +416,7 @@ impl App {
                     Described::Thread(..)
                     | Described::Run(..)
                     | Described::Schemas(..)
+                    | Described::Graph(..)
                     | Described::ForgeSession(..) => "was not found",
                 };
                 let deleted = format!("{title} {missing}.\n{}", error.story());

@@ -12,8 +12,25 @@ use runtail_core::model::ThreadStatus;
 /// Key hints: each key with its label.
 pub type Hints = Vec<(String, &'static str)>;
 
-/// Maximum number of a stream's hints before the global ones.
+/// Maximum number of hints before the global ones.
 const MAX_HINTS: usize = 4;
+
+/// Returns the ids that the footer shows of a list: at most six, the last two for the palette and the help. Lists without those
+/// two belong to dialogs in which letters are typed.
+fn six<'i>(ids: &[&'i str]) -> Vec<&'i str> {
+    let is_last = |id: &&str| matches!(*id, "app.command" | "app.help");
+    if !ids.iter().any(is_last) {
+        return ids.to_vec();
+    }
+    let mut shown: Vec<&str> = ids.iter().copied().filter(|id| !is_last(id)).collect();
+    if shown.len() > MAX_HINTS {
+        // Esc goes back everywhere.
+        shown.retain(|id| *id != "app.back");
+    }
+    shown.truncate(MAX_HINTS);
+    shown.extend(["app.command", "app.help"]);
+    shown
+}
 
 /// Returns the hints for the current state.
 pub fn hints(app: &App) -> Hints {
@@ -21,9 +38,20 @@ pub fn hints(app: &App) -> Hints {
     // A read-only profile refuses actions that write; their keys say so.
     let is_sealed = shown_profile(app).is_some_and(|profile| app.is_read_only(profile));
     let offered = |ids: &[&'static str]| {
-        let ids = ids.iter().filter(|id| !is_sealed || !binding(id).is_some_and(|binding| binding.writes));
-        app.session.keymap.hints_of(ids, ascii)
+        let can = |id: &&&str| !is_sealed || !binding(id).is_some_and(|binding| binding.writes);
+        let ids: Vec<&str> = ids.iter().filter(can).copied().collect();
+        app.session.keymap.hints_of(&six(&ids), ascii)
     };
+    if let Some(Overlay::Edit(editor)) = app.overlays.last()
+        && matches!(editor.subject, Subject::Profile(_))
+    {
+        // A profile has no preview: its servers are checked.
+        let hints = match editor.hints() {
+            Some(ids) => app.session.keymap.hints_of(ids, ascii),
+            None => app.session.keymap.hints(Context::Editor, ascii),
+        };
+        return hints.into_iter().map(|(key, label)| (key, if label == "preview" { "check" } else { label })).collect();
+    }
     // The hints of an overlay depend on its contents, for example on the stage of a change.
     if let Some(ids) = app.overlays.last().and_then(|top| top.hints()) {
         return offered(ids);
@@ -32,13 +60,6 @@ pub fn hints(app: &App) -> Hints {
         && !page.page.has_action(&app.overlay_cx(true))
     {
         return app.session.keymap.hints_of(&["app.refresh", "app.back", "app.command", "app.help"], ascii);
-    }
-    if let Some(Overlay::Edit(editor)) = app.overlays.last()
-        && matches!(editor.subject, Subject::Profile(_))
-    {
-        // A profile has no preview: its servers are checked.
-        let hints = app.session.keymap.hints(Context::Editor, ascii);
-        return hints.into_iter().map(|(key, label)| (key, if label == "preview" { "check" } else { label })).collect();
     }
     match (app.context(), app.viewer()) {
         (Context::Stream, Some(viewer)) => {
@@ -96,12 +117,32 @@ fn stream_hints(viewer: &Viewer, offers: Offers, (keymap, ascii): (&Keymap, bool
             ids.extend([("stream.open", Some("go there")), ("stream.compare", Some("whole state"))])
         }
         View::State => ids.extend([("stream.open", Some("fold")), ("stream.compare", None)]),
-        View::Timeline => ids.extend([("stream.open", None), ("move.left", Some("fold"))]),
+        View::Timeline => ids.extend([
+            ("stream.open", Some("go to messages")),
+            ("stream.unfold_all", Some("zoom")),
+            ("stream.collapse", Some("critical path only")),
+            ("stream.export", Some("sort")),
+        ]),
         View::Raw | View::Custom => {
             let label = if viewer.as_received { "summary" } else { "as received" };
             ids.extend([("stream.open", None), ("stream.as_received", Some(label))]);
         }
-        View::Delivery => ids.push(("stream.export", None)),
+        View::Delivery => {
+            ids.retain(|(id, _)| *id != "stream.details");
+            ids.extend([("stream.open", Some("go there")), ("stream.details", Some("all counters"))]);
+            ids.extend([("app.copy", Some("copy as text"))]);
+        }
+        View::Graph => {
+            ids.clear();
+            ids.extend([("stream.open", Some("go to last visit")), ("move.left", Some("fold"))]);
+            if !viewer.is_recording() && can_act {
+                ids.push(("stream.play", Some("breakpoint")));
+            }
+            ids.push(("stream.split", Some("split")));
+            if !viewer.graph.follows() {
+                ids.push(("stream.follow", None));
+            }
+        }
         View::History => {
             ids.clear();
             if viewer.history.has_states() {
@@ -128,7 +169,7 @@ fn stream_hints(viewer: &Viewer, offers: Offers, (keymap, ascii): (&Keymap, bool
     if is_filtering {
         ids.push(("app.back", Some("clear")));
     }
-    if !viewer.follows() && viewer.shown_checkpoint().is_none() && view != View::History {
+    if !viewer.follows() && viewer.shown_checkpoint().is_none() && !matches!(view, View::Graph | View::History) {
         ids.push(("stream.follow", None));
     }
     if !(is_searching && in_tree) {
@@ -164,7 +205,7 @@ fn status_hints(viewer: &Viewer, offers: Offers, can_act: bool) -> Vec<(&'static
             Some(label) => vec![explain, ("stream.again", Some(label))],
             None => vec![explain, ("stream.new_run", None)],
         },
-        ThreadStatus::Waiting { .. } if can_act => vec![("stream.answer", None)],
+        ThreadStatus::Waiting { .. } if can_act => vec![("stream.answer", None), ("stream.approve", None)],
         ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. } if can_continue => {
             vec![explain, ("stream.answer", Some("continue"))]
         }

@@ -1,7 +1,7 @@
 //! Connects the inbox to what feeds it (lists, polls, open pages) and to notifications.
 
 use super::{App, Overlay};
-use crate::features::deployments::list::Row;
+use crate::features::deployments::list::{Row, ThreadCounts};
 use crate::features::inbox::{FailedDeployment, InboxPage, News, PageStatus, ProfileServers, place_name, thread_name};
 use crate::session::msg::{Effect, Hook, InboxTarget, RevisionRef, RowDetail, ServerRef, SubscriptionId};
 use jiff::Timestamp;
@@ -150,6 +150,7 @@ impl App {
         for stream in open {
             news.extend(self.page_news(stream, true));
         }
+        self.count_threads(server);
         news.extend(self.stuck_news());
         let mut effects = self.publish(news);
         for name in self.inbox.take_settled(server) {
@@ -158,6 +159,12 @@ impl App {
             self.session.toast(StatusRole::Good, said);
         }
         effects
+    }
+
+    /// Passes the numbers of a server's threads to its row in the list of deployments.
+    fn count_threads(&mut self, server: &ServerRef) {
+        let (busy, waiting, failed) = self.inbox.counts_of(server);
+        self.deployments.list.set_counts(server, ThreadCounts { busy, waiting, failed });
     }
 
     /// Applies the details of a row of the inbox.

@@ -1,52 +1,108 @@
 //! The layout of the screen: a pure function that both `update` (page sizes) and `draw` use.
 
 use super::{App, Pane};
-use crate::widgets::area::Area;
+use crate::widgets::area::{Area, below, inside};
 
-/// Minimum width for showing all three panes at once.
-pub const WIDE: u16 = 120;
+/// Minimum size for showing the deployments, their revisions and the details of a revision at once.
+pub const WIDE: (u16, u16) = (120, 20);
+/// Minimum lines of the revisions below the list.
+const MIN_REVISIONS: u16 = 9;
+/// Lines of a narrow list from which it has a title even if the title only says the number of deployments.
+const TALL: u16 = 26;
+/// Lines below a narrow list that describe the selected deployment: a rule and two lines.
+const SUMMARY: u16 = 3;
+/// Minimum lines of a narrow list that is to have a summary below it.
+const MIN_LIST: u16 = 9;
+
+/// A pane on the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PaneArea {
+    /// The area of its contents.
+    pub area: Area,
+    /// The frame around it, if there are several panes.
+    pub frame: Option<Area>,
+    /// The line above the contents of a pane without a frame that has a title.
+    pub title: Option<Area>,
+}
 
 /// The areas of the screen. A hidden pane has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Regions {
     pub header: Area,
-    pub deployments: Option<Area>,
-    pub revisions: Option<Area>,
-    pub stream: Option<Area>,
+    pub deployments: Option<PaneArea>,
+    pub revisions: Option<PaneArea>,
+    /// The details of the selected revision, which follow the selection and never have the focus.
+    pub details: Option<PaneArea>,
+    /// What is shown at a glance, above the list.
+    pub strip: Option<Area>,
+    /// The lines about the selected deployment below a narrow list.
+    pub summary: Option<Area>,
+    /// The page of an agent server, a stream or logs.
+    pub page: Option<Area>,
     pub footer: Area,
-    /// Column of the rule between the left panes and the stream.
-    pub split: Option<u16>,
+}
+
+/// Returns the lines between header and footer.
+pub fn body((w, h): (u16, u16)) -> Area {
+    Area { x: 0, y: 1, w, h: h.saturating_sub(2) }
 }
 
 /// Lays out a screen.
 pub fn layout(size: (u16, u16), app: &App) -> Regions {
     let (w, h) = size;
-    let body = Area { x: 0, y: 2, w, h: h.saturating_sub(4) };
+    let body = body(size);
     let mut regions = Regions {
         header: Area { x: 0, y: 0, w, h: 1.min(h) },
         footer: Area { x: 0, y: h.saturating_sub(1), w, h: 1.min(h) },
         ..Regions::default()
     };
-    if w < WIDE || app.zoom {
-        let area = Some(body);
-        match app.focus {
-            Pane::Deployments => regions.deployments = area,
-            Pane::Revisions => regions.revisions = area,
-            Pane::Stream => regions.stream = area,
+    let strip = app.strip_height();
+    regions.strip = (strip > 0).then_some(Area { h: strip, ..body });
+    let body = below(body, strip);
+    match app.focus {
+        // A notice that doesn't fit into the footer is above it, and must not hide the newest row.
+        Pane::Stream if super::bars::has_notice_above(app) => {
+            regions.page = Some(Area { h: body.h.saturating_sub(1), ..body });
         }
-        return regions;
+        Pane::Stream => regions.page = Some(body),
+        _ if w < WIDE.0 || h - strip < WIDE.1 || app.zoom => single(app, body, &mut regions),
+        _ => panes(app, body, &mut regions),
     }
-    let upper = (u32::from(body.h) * 55 / 100) as u16;
-    // Without a stream pane, the deployments use the full width.
-    if !app.has_stream_pane() {
-        regions.deployments = Some(Area { h: upper, ..body });
-        regions.revisions = Some(Area { y: body.y + upper, h: body.h - upper, ..body });
-        return regions;
-    }
-    let left = (u32::from(w) * 43 / 100).clamp(52, 68) as u16;
-    regions.split = Some(left);
-    regions.deployments = Some(Area { x: 0, y: body.y, w: left, h: upper });
-    regions.revisions = Some(Area { x: 0, y: body.y + upper, w: left, h: body.h - upper });
-    regions.stream = Some(Area { x: left + 1, y: body.y, w: w - left - 1, h: body.h });
     regions
+}
+
+/// Shows only the pane with the focus.
+fn single(app: &App, body: Area, regions: &mut Regions) {
+    // The tab in the header already names the list.
+    let has_title = app.focus == Pane::Revisions || body.h >= TALL || app.deployments.has_title(&app.session);
+    let pane = |area: Area| match has_title {
+        true => PaneArea { area: below(area, 1), frame: None, title: Some(Area { h: 1, ..area }) },
+        false => PaneArea { area, frame: None, title: None },
+    };
+    if app.focus == Pane::Revisions {
+        regions.revisions = Some(pane(body));
+        return;
+    }
+    let has_summary = !app.zoom && body.h >= MIN_LIST + SUMMARY && app.deployments.list.selected().is_some();
+    let summary = if has_summary { SUMMARY } else { 0 };
+    regions.deployments = Some(pane(Area { h: body.h - summary, ..body }));
+    regions.summary = has_summary.then_some(Area { y: body.y + body.h - summary, h: summary, ..body });
+}
+
+/// Shows the list, and below it the revisions of the selected deployment beside the details of one.
+fn panes(app: &App, body: Area, regions: &mut Regions) {
+    // The list gets the lines that it needs, its frame and its column headers; the others get the rest.
+    let wanted = u16::try_from(app.deployments.list.len().max(3)).unwrap_or(u16::MAX).saturating_add(3);
+    let list = wanted.min(body.h - (body.h / 3).max(MIN_REVISIONS));
+    let upper = Area { h: list, ..body };
+    let lower = Area { y: body.y + list, h: body.h - list, ..body };
+    let framed = |frame: Area| PaneArea { area: inside(frame), frame: Some(frame), title: None };
+    regions.deployments = Some(framed(upper));
+    if app.deployments.list.selected().is_some_and(|row| row.deployment.is_none()) {
+        regions.revisions = Some(framed(lower));
+        return;
+    }
+    let left = lower.w / 2;
+    regions.revisions = Some(framed(Area { w: left, ..lower }));
+    regions.details = Some(framed(Area { x: left, w: lower.w - left, ..lower }));
 }

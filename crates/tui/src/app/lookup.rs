@@ -38,6 +38,11 @@ impl App {
     }
 }
 
+/// Names a thread by its id.
+fn named(id: &str) -> String {
+    format!("thread {}", short_id(id))
+}
+
 impl Lookup for App {
     fn page_status(&self, thread: &ThreadRef) -> Option<ThreadStatus> {
         let page = self.stream.tabs.all().iter().find(|viewer| viewer.is_of(thread) && viewer.is_open());
@@ -209,8 +214,35 @@ impl Lookup for App {
         })
     }
 
+    fn selected_objects(&self) -> Vec<(&'static str, String)> {
+        let mut objects = Vec::new();
+        match self.help_context() {
+            Context::Deployments | Context::Revisions => {
+                let deployment = self.deployments.list.selected().map(|row| row.name.clone());
+                objects.extend(deployment.map(|name| ("deployment", name)));
+                let revision = self.deployments.revision_picker.selected.as_deref();
+                objects.extend(revision.map(|id| ("revision", text::head(id, 8).to_string())));
+            }
+            Context::Stream | Context::Why => {
+                let viewer = self.viewer();
+                objects.extend(viewer.and_then(|viewer| viewer.thread_id.as_deref()).map(|id| ("thread", named(id))));
+            }
+            Context::Server => {
+                let picker = self.agent.server.as_ref().map(|server| &server.thread_picker);
+                objects.extend(picker.and_then(|picker| picker.selected.as_deref()).map(|id| ("thread", named(id))));
+            }
+            _ => {}
+        }
+        objects
+    }
+
+    fn shown_view(&self) -> Option<&'static str> {
+        let viewer = self.viewer().filter(|_| self.help_context() == Context::Stream);
+        viewer.map(|viewer| viewer.view().title())
+    }
+
     fn help_context(&self) -> Context {
-        let is_help = |overlay: &&Overlay| matches!(overlay, Overlay::Help(_));
+        let is_help = |overlay: &&Overlay| matches!(overlay, Overlay::Help(_) | Overlay::Command(_));
         let under = self.overlays.iter().rev().find(|overlay| !is_help(overlay)).map(|overlay| overlay.context());
         // A page of text has no keys of its own.
         under.filter(|context| *context != Context::Page).unwrap_or_else(|| self.pane_context())

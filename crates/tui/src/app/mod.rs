@@ -6,7 +6,9 @@ mod activate;
 mod bars;
 mod dispatch;
 pub mod draw;
+mod elsewhere;
 mod events;
+mod glance;
 pub mod hints;
 mod inbox;
 pub mod layout;
@@ -20,6 +22,7 @@ mod parts;
 mod relayout;
 mod requests;
 mod subscriptions;
+mod tabs;
 mod thread_outcomes;
 mod ticks;
 pub mod typing;
@@ -44,6 +47,7 @@ use crate::features::stream::StreamState;
 use crate::features::stream::viewer::{View, Viewer};
 use crate::features::thread::Threads;
 use crate::input::action::Context;
+use crate::input::key::Key;
 use crate::input::keymap::Keymap;
 use crate::session::Session;
 use crate::session::catalog::Catalog;
@@ -94,6 +98,8 @@ pub struct App {
     pub focus: Pane,
     /// Whether the pane with the focus uses the whole screen.
     pub zoom: bool,
+    /// Whether the strip at a glance is above the deployments.
+    pub has_strip: bool,
     /// Whether the screen is frozen.
     pub frozen: bool,
     /// The filter or search being typed in the footer.
@@ -102,6 +108,8 @@ pub struct App {
     pub pending_record: Option<Described>,
     /// Whether the dashboard should quit.
     pub quit: bool,
+    /// The key that opened a preview and would also send it, and until when it doesn't.
+    held_key: Option<(Key, Timestamp)>,
 }
 
 impl App {
@@ -131,9 +139,11 @@ impl App {
             notice_place: None,
             focus: Pane::Deployments,
             zoom: false,
+            has_strip: false,
             frozen: false,
             prompt: None,
             pending_record: None,
+            held_key: None,
             quit: false,
         };
         for text in warnings {

@@ -9,7 +9,9 @@ use crate::widgets::area::Area;
 fn pane_at(app: &App, x: u16, y: u16) -> Option<(Pane, Area)> {
     let regions = app.regions();
     let inside = |a: &Area| x >= a.x && x < a.x + a.w && y >= a.y && y < a.y + a.h;
-    [(Pane::Deployments, regions.deployments), (Pane::Revisions, regions.revisions), (Pane::Stream, regions.stream)]
+    let deployments = regions.deployments.map(|pane| pane.area);
+    let revisions = regions.revisions.map(|pane| pane.area);
+    [(Pane::Deployments, deployments), (Pane::Revisions, revisions), (Pane::Stream, regions.page)]
         .into_iter()
         .find_map(|(pane, area)| area.filter(inside).map(|area| (pane, area)))
 }
@@ -18,7 +20,7 @@ pub(super) fn wheel(app: &mut App, lines: i8, x: u16, y: u16) -> Vec<Effect> {
     if !app.overlays.is_empty() {
         app.step(app.context(), lines.into(), true);
     } else if let Some((pane, _)) = pane_at(app, x, y) {
-        app.deployments.list.touched = true;
+        app.deployments.list.touch(app.session.now);
         let focus = std::mem::replace(&mut app.focus, pane);
         match app.pane_context() {
             Context::Stream => app.with_stream(|stream, cx| stream.wheel(cx, lines.into(), x, y)),
@@ -30,7 +32,7 @@ pub(super) fn wheel(app: &mut App, lines: i8, x: u16, y: u16) -> Vec<Effect> {
 }
 
 pub(super) fn drag(app: &mut App, x: u16) -> Vec<Effect> {
-    if app.overlays.is_empty() && app.logs.is_none() && app.regions().stream.is_some() {
+    if app.overlays.is_empty() && app.logs.is_none() && app.regions().page.is_some() {
         app.with_stream(|stream, cx| stream.drag(cx, x));
     }
     Vec::new()
@@ -38,12 +40,15 @@ pub(super) fn drag(app: &mut App, x: u16) -> Vec<Effect> {
 
 pub(super) fn click(app: &mut App, x: u16, y: u16) -> Vec<Effect> {
     app.stream.dragging_slider = false;
+    if y == 0 {
+        return app.click_tab(x);
+    }
     if !app.overlays.is_empty() {
         return Vec::new();
     }
     let Some((pane, area)) = pane_at(app, x, y) else { return Vec::new() };
     app.focus = pane;
-    app.deployments.list.touched = true;
+    app.deployments.list.touch(app.session.now);
     // Keep the typed text, as Enter does.
     app.end_typing();
     app.with_pane(app.pane_context(), |pane, cx| pane.click(cx, x - area.x, y - area.y));

@@ -59,7 +59,7 @@ impl App {
         Vec::new()
     }
 
-    fn go_to(&mut self, pane: Pane) -> Vec<Effect> {
+    pub(super) fn go_to(&mut self, pane: Pane) -> Vec<Effect> {
         let effects = self.leave_overlays();
         self.focus = pane;
         effects
@@ -233,7 +233,7 @@ impl App {
     /// Selects a deployment, and optionally one of its revisions.
     fn go_to_row(&mut self, row: RowId, revision: Option<String>) -> Vec<Effect> {
         let effects = self.go_to(if revision.is_some() { Pane::Revisions } else { Pane::Deployments });
-        self.deployments.list.refresh();
+        self.deployments.list.refresh(self.session.now);
         if !self.deployments.list.all_shown().any(|shown| shown.id == row) {
             self.deployments.list.set_filter("");
         }
@@ -327,7 +327,7 @@ impl App {
     }
 
     /// Shows one of the open streams.
-    fn go_to_stream(&mut self, at: usize) -> Vec<Effect> {
+    pub(super) fn go_to_stream(&mut self, at: usize) -> Vec<Effect> {
         let effects = self.leave_overlays();
         self.stream.tabs.show(at);
         self.logs = None;

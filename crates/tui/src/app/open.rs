@@ -30,7 +30,7 @@ use crate::session::subject::Subject;
 use crate::session::thread::{AnswerFrom, ThreadToAnswer};
 use crate::session::{Lookup, Paged, Requests, Route};
 use runtail_api::{BulkAction, LogKind};
-use runtail_core::model::Collection;
+use runtail_core::model::{Collection, SpecForm};
 use runtail_core::text::clean;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -46,7 +46,7 @@ impl App {
                 return vec![Effect::Describe(what)];
             }
             Route::List(of, profile, owner) => return self.open_list(of, profile, &owner),
-            Route::Edit(subject, text) => self.edit(subject, &text),
+            Route::Edit(subject, text) => return self.edit(subject, &text, None),
             Route::Change(profile, intent) => {
                 return self.confirm(profile, Proposal::Service(*intent));
             }
@@ -315,12 +315,15 @@ impl App {
     }
 
     /// Opens a document in the editor. An unfinished draft on the same subject is restored.
-    pub(super) fn edit(&mut self, subject: Subject, text: &str) {
+    pub(super) fn edit(&mut self, subject: Subject, text: &str, current: Option<SpecForm>) -> Vec<Effect> {
         let (editor, is_restored) = self.changes.editor(subject, text);
         if is_restored {
             self.notify(false, "Restored your draft; ctrl-n starts over.");
         }
+        let mut editor = editor.with_form(current);
+        let requests = editor.begin(&self.session);
         self.push(editor);
+        self.apply(requests)
     }
 
     /// Plans a change and opens its preview. For a read-only profile it only shows a notice.

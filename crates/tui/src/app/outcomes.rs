@@ -4,6 +4,7 @@ use super::{App, Overlay};
 use crate::features::changes::bulk::Bulk;
 use crate::features::changes::confirm::{Confirm, Stage};
 use crate::session::Route;
+use crate::session::effect::DeploymentDocument;
 use crate::session::msg::{Applied, Described, Effect, ResultPage};
 use crate::session::subject::Subject;
 use runtail_api::{ApiError, Choice, Kind, PlanError};
@@ -143,14 +144,16 @@ impl App {
     pub(super) fn on_document(
         &mut self,
         (profile, id, name): (Arc<str>, Arc<str>, String),
-        document: Result<String, ApiError>,
+        document: Result<DeploymentDocument, ApiError>,
     ) -> Vec<Effect> {
         if self.pending_record != Some(Described::Deployment(profile.clone(), id.clone(), name.clone())) {
             return Vec::new();
         }
         self.pending_record = None;
         match document {
-            Ok(text) => self.edit(Subject::UpdateDeployment { profile, id, name: name.into() }, &text),
+            Ok(DeploymentDocument { text, current }) => {
+                return self.edit(Subject::UpdateDeployment { profile, id, name: name.into() }, &text, Some(current));
+            }
             Err(error) => {
                 self.report_error(&error);
                 self.notify(true, error.story());

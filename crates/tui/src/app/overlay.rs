@@ -46,7 +46,7 @@ macro_rules! overlays {
 }
 
 overlays! {
-    Help(Paged<help::Help>);
+    Help(help::HelpPage);
     Keys(Paged<help::Keys>);
     Messages(Paged<help::Messages>);
     Inspect(inspector::Document);
@@ -72,5 +72,6 @@ overlays! {
     SignIn(resources::sign_in::SignIn);
     Records(resources::records::Records);
     Inbox(inbox::InboxPage);
+    Glance(glance::GlancePage);
     Compare(compare::ComparePage);
 }

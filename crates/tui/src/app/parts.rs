@@ -1,6 +1,6 @@
 //! Calls the components, each with the context that it may read.
 
-use super::layout::layout;
+use super::layout::{body, layout};
 use super::{App, Overlay, Pane};
 use crate::features::deployments::{ListPane, RevisionsPane};
 use crate::input::action::Context;
@@ -27,16 +27,15 @@ impl App {
         }
     }
 
-    /// Returns the area of a pane, and whether the pane is visible. A hidden pane gets the area of a zoomed one.
+    /// Returns the area of a pane, and whether the pane is visible. A hidden pane gets the area of a page.
     fn area_of(&self, pane: Pane) -> (Area, bool) {
         let regions = self.regions();
         let shown = match pane {
-            Pane::Deployments => regions.deployments,
-            Pane::Revisions => regions.revisions,
-            Pane::Stream => regions.stream,
+            Pane::Deployments => regions.deployments.map(|pane| pane.area),
+            Pane::Revisions => regions.revisions.map(|pane| pane.area),
+            Pane::Stream => regions.page,
         };
-        let (w, h) = self.session.size;
-        (shown.unwrap_or(Area { x: 0, y: 2, w, h: h.saturating_sub(4) }), shown.is_some())
+        (shown.unwrap_or_else(|| body(self.session.size)), shown.is_some())
     }
 
     fn cx(&self, pane: Pane, (area, is_shown): (Area, bool)) -> Cx<'_> {

@@ -7,7 +7,9 @@ impl App {
     /// Adjusts every component to its contents and the screen size.
     pub fn relayout(&mut self) {
         let revisions = self.pane_cx(Pane::Revisions).area;
-        self.with_deployments(Pane::Deployments, |deployments, cx| deployments.relayout(cx.area, revisions));
+        self.with_deployments(Pane::Deployments, |deployments, cx| {
+            deployments.relayout(cx.area, revisions, cx.session.now);
+        });
         self.with_pane(Context::Logs, |logs, cx| logs.relayout(cx));
         if self.stream.tabs.shown().is_none() {
             self.with_pane(Context::Server, |agent, cx| agent.relayout(cx));
@@ -16,6 +18,7 @@ impl App {
             self.with_pane(Context::Stream, |stream, cx| stream.relayout(cx));
         }
         self.refresh_inbox_page();
+        self.refresh_glance();
         self.with_top(|top, cx| top.relayout(cx));
         self.number_jobs();
         self.forget_covered_overlay();

@@ -78,6 +78,7 @@ impl App {
             Request::Quit => self.quit = true,
             Request::Go(to) => return self.go(to),
             Request::Do(context, action) => return self.handle_action(context, action),
+            Request::Run(id) => return self.run_action(id),
             Request::Change(action) => {
                 let requests = self.deployments.change(&self.session, action, self.focus == Pane::Revisions);
                 return self.apply(requests);

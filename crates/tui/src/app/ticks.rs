@@ -22,7 +22,7 @@ impl App {
         }
         let regions = self.regions();
         // Searches and time travel advance in steps, and only while their stream is visible.
-        let shown = self.viewer().filter(|_| self.logs.is_none() && regions.stream.is_some());
+        let shown = self.viewer().filter(|_| self.logs.is_none() && regions.page.is_some());
         if let Some(viewer) = shown {
             // The user is waiting for this position, so don't pause. Keys are handled between two steps.
             if viewer.is_seeking() {
@@ -40,7 +40,8 @@ impl App {
         if self.overlays.iter().all(|overlay| matches!(overlay, Overlay::Command(_))) {
             also(shown.is_some_and(Viewer::is_open).then_some(SECOND));
             also(shown.and_then(|viewer| viewer.thread_status().time()).map(|at| self.until_age_changes(at)));
-            also(self.history().filter(|_| regions.revisions.is_some()).and_then(|history| self.history_tick(history)));
+            let shows_revisions = regions.revisions.is_some() || regions.summary.is_some();
+            also(self.history().filter(|_| shows_revisions).and_then(|history| self.history_tick(history)));
         }
         next
     }
@@ -66,20 +67,27 @@ impl App {
     /// and, after a failure, the age of the data.
     fn history_tick(&self, history: &History) -> Option<Duration> {
         let moving = history.revisions.iter().find(|revision| !revision.phase().is_final());
-        let spent =
-            moving.and_then(|revision| history.phases(&revision.id, self.session.now).pop()).map(|(_, spent, _)| spent);
+        let phases = moving.map(|revision| history.phases(&revision.id, self.session.now)).unwrap_or_default();
+        // The time in the current status, and in all of them.
+        let total: Duration = phases.iter().map(|(_, spent, _)| *spent).sum();
+        let last = phases.last().map(|(_, spent, _)| *spent);
         // Seconds are shown up to an hour.
-        let spent = spent.map(|spent| match spent.as_secs() {
+        let changes = |spent: Duration| match spent.as_secs() {
             0..3600 => SECOND,
             seconds => Duration::from_secs(60 - seconds % 60),
-        });
+        };
+        let spent = last.map(|last| changes(last).min(changes(total)));
         let settled = history.revisions.first().is_some_and(|revision| revision.phase().is_final());
         let retry_at = match history.next_poll {
             Some(NextPoll::At(at)) if history.error.is_some() || !settled => self.until_countdown_changes(at),
             _ => None,
         };
         let loaded_at = history.loaded_at.filter(|_| history.error.is_some()).map(|at| self.until_age_changes(at));
-        spent.into_iter().chain(retry_at).chain(loaded_at).min()
+        let skew = self.deployments.list.selected().and_then(|row| self.session.profiles.get(row.profile));
+        let skew = skew.map(|profile| profile.skew).unwrap_or_default();
+        let created = history.revisions.iter().filter_map(|revision| revision.created_at?.checked_sub(skew).ok());
+        let ages = created.map(|at| self.until_age_changes(at)).min();
+        spent.into_iter().chain(retry_at).chain(loaded_at).chain(ages).min()
     }
 
     /// Returns the time until an age on the screen changes.

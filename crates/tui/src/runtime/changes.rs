@@ -2,9 +2,10 @@
 //! only has its number and preview.
 
 use super::services::Services;
+use crate::session::effect::DeploymentDocument;
 use crate::session::msg::{Applied, RevisionRef};
 use runtail_api::{ApiError, ControlPlane, PlanError};
-use runtail_core::model::{DeploymentSpec, Intent, Plan, Preview};
+use runtail_core::model::{DeploymentSpec, Intent, Plan, Preview, SpecForm};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -68,7 +69,7 @@ pub async fn send(services: &Services, number: u64, profile: &str) -> Result<App
 }
 
 /// Returns a deployment's current settings as a document to edit.
-pub async fn document(services: &Services, profile: &str, id: &str) -> Result<String, ApiError> {
+pub async fn document(services: &Services, profile: &str, id: &str) -> Result<DeploymentDocument, ApiError> {
     let row = services.control_plane(profile).await?.deployment_row(id).await?;
-    Ok(DeploymentSpec::template_of(&row))
+    Ok(DeploymentDocument { text: DeploymentSpec::template_of(&row), current: SpecForm::of_record(&row) })
 }

@@ -3,8 +3,9 @@
 use super::services::Services;
 use super::subs::Out;
 use crate::session::checkpoints::{CheckpointDetails, CheckpointPage, CheckpointState, HistoryRequest};
-use crate::session::msg::{SubscriptionEvent, ThreadRef};
+use crate::session::msg::{ServerRef, SubscriptionEvent, ThreadRef};
 use runtail_api::{ApiError, Kind};
+use runtail_core::graph::Graph;
 use runtail_core::model::{Checkpoint, StateFacts};
 use runtail_stream::bisect::{BisectQuery, HistoryError, bisect_history};
 use std::sync::Arc;
@@ -34,6 +35,16 @@ pub async fn load(services: &Services, thread: &ThreadRef, request: HistoryReque
         }
     };
     out.send(event).await;
+}
+
+/// Loads the graph of an assistant, and sends it.
+pub async fn graph(services: &Services, server: &ServerRef, assistant: &str, out: &Out) {
+    let graph = match services.agent_server(server).await {
+        Ok(client) => client.whole_graph(assistant).await,
+        Err(error) => Err(error),
+    };
+    services.apply_error(&server.profile, graph.as_ref().err());
+    out.send(SubscriptionEvent::Graph(graph.map(|graph| Arc::new(Graph::read(&graph))))).await;
 }
 
 /// Bisects the history of a thread, and sends the result.

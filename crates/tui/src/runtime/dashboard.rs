@@ -34,7 +34,8 @@ impl Dashboard {
         let Options { color, rgb, .. } = options;
         let mut services = Services::new(&options.profiles, options.poll, options.command_options);
         services.environment = options.environment;
-        let (mut app, first) = App::new(&options.profiles, options.settings, size, Timestamp::now());
+        services.demo = options.demo;
+        let (mut app, mut first) = App::new(&options.profiles, options.settings, size, Timestamp::now());
         let (sender, messages) = mpsc::channel::<Msg>(64);
         match options.replay {
             Some(file) => {
@@ -42,7 +43,10 @@ impl Dashboard {
                 app.zoom = true;
                 app.open_recording(file);
             }
-            None => app.configured(&options.config, options.origin),
+            None => first.extend(app.configured(&options.config, options.origin)),
+        }
+        if options.glance {
+            app.open_glance();
         }
         let mut runner = Runner::new(Arc::new(services), sender, app.session.settings.event_log.max_event);
         if let Some(watch) = options.watch {
@@ -61,6 +65,7 @@ impl Dashboard {
         match effect {
             Effect::UseProfiles(generation, profiles) => self.runner.use_profiles(generation, &profiles),
             Effect::Configure(config) => self.runner.configure(&config),
+            Effect::UseDemo(config) => self.runner.use_demo(&config),
             effect => self.runner.run(effect),
         }
     }

@@ -5,12 +5,13 @@ use super::browse;
 use super::changes;
 use super::composing;
 use super::find;
+use super::first_run::{LOCAL_PORTS, find_local_server};
 use super::services::Services;
 use super::two_servers;
 use super::{resources, row_detail};
 use crate::session::msg::{Described, Effect, EffectResult, RevisionRef, ServerRef};
 use runtail_api::{ApiError, CardOf, PlanError};
-use runtail_core::config::{ConfigError, Draft};
+use runtail_core::config::{ConfigError, Draft, SecretRef};
 use runtail_core::model::{FailureCard, StatusTime};
 use serde_json::Value;
 use std::sync::Arc;
@@ -161,7 +162,14 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
         }
         Effect::SaveFile(draft) => EffectResult::Saved(blocking(move || draft.write().map(|()| draft)).await),
         Effect::Try(number, profile) => EffectResult::Tried(number, services.reach(&profile).await),
-        Effect::UseProfiles(..) | Effect::Configure(_) => return None,
+        Effect::FindLocalServer => {
+            EffectResult::LocalServer(find_local_server(&LOCAL_PORTS, services.connections()).await)
+        }
+        Effect::CheckSecrets(references) => {
+            EffectResult::SecretsChecked(tokio::task::spawn_blocking(|| check_secrets(references)).await.ok()?)
+        }
+        Effect::StartDemo => EffectResult::DemoStarted(services.demo.start().await),
+        Effect::UseProfiles(..) | Effect::Configure(_) | Effect::UseDemo(_) => return None,
     };
     Some(done)
 }
@@ -174,12 +182,25 @@ async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.unwrap_or_else(broken)
 }
 
+/// Returns why each reference to a secret can't be read.
+fn check_secrets(references: Vec<String>) -> Vec<(String, Option<String>)> {
+    let why =
+        |reference: &str| match SecretRef::parse(reference, None).map(|reference| (reference.resolve(), reference)) {
+            None => Some("not a reference; write env:VARIABLE or file:PATH".to_string()),
+            Some((Ok(_), _)) => None,
+            Some((Err(_), SecretRef::Env(_))) => Some("not set in this shell".into()),
+            Some((Err(error), _)) => Some(error.to_string()),
+        };
+    references.into_iter().map(|reference| (reference.clone(), why(&reference))).collect()
+}
+
 /// Fetches a record. Secrets are masked, because the dashboard's state must not contain any.
 async fn record(services: &Services, what: &Described) -> Result<Arc<str>, ApiError> {
     let row = match what {
         Described::Thread(server, id) => return thread(services, server, id).await,
         Described::Run(server, thread, run) => return resources::run(services, server, thread, run).await,
         Described::Schemas(server, assistant) => return resources::schemas(services, server, assistant).await,
+        Described::Graph(server, assistant) => return resources::graph(services, server, assistant).await,
         Described::Deployment(profile, id, _) => {
             let row = services.control_plane(profile).await?.deployment_row(id).await?;
             services.keep_secrets(profile, row)

@@ -13,6 +13,7 @@ mod export;
 pub mod external_editor;
 mod fatal;
 mod find;
+mod first_run;
 mod frames;
 mod hooks;
 mod inbox_polls;
@@ -33,6 +34,7 @@ mod thread_pages;
 mod two_servers;
 
 pub use dashboard::Dashboard;
+pub use first_run::{Demo, find_local_server};
 pub use link::open_link;
 pub use services::Services;
 pub use signals::Endings;
@@ -83,8 +85,12 @@ pub struct Options {
     pub poll: runtail_core::config::Poll,
     /// A recording to play. No server is contacted then.
     pub replay: Option<std::path::PathBuf>,
+    /// Whether to open the page at a glance first.
+    pub glance: bool,
     /// The doctor's checks of this machine.
     pub environment: Environment,
+    /// Starts the demo from the first-run screen.
+    pub demo: Demo,
     /// For tests of how the terminal is restored: F12 panics in the loop (`loop`) or in a task (`task`).
     pub test_panic: Option<String>,
 }
@@ -111,7 +117,9 @@ impl Options {
             command_options: String::new(),
             poll: config.poll.clone(),
             replay: None,
+            glance: false,
             environment: Environment::default(),
+            demo: Demo::default(),
             test_panic: std::env::var("RUNTAIL_TEST_PANIC").ok(),
         }
     }

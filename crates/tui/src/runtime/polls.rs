@@ -23,6 +23,9 @@ use tokio::time::Instant;
 const SELECTION_DELAY: Duration = Duration::from_millis(150);
 /// Maximum number of newest revisions that are requested at once, per profile.
 const MAX_CONCURRENCY: usize = ControlPlane::MAX_CONCURRENCY;
+/// Number of revisions to read for the strip of the last day, and the pause after a failure.
+const PAST_REVISIONS: usize = crate::features::deployments::last_day::MAX_REVISIONS;
+const PAST_RETRY: Duration = Duration::from_secs(60);
 /// Minimum pause between two reads of a list, for each page after the first.
 const PAUSE_PER_PAGE: Duration = Duration::from_secs(2);
 /// Pause between two requests for a followed log.
@@ -185,6 +188,54 @@ pub async fn newest(services: &Services, profile: &str, mut params: ParamsReceiv
             changed = params.changed() => if changed.is_err() { return },
             () = super::sleep_until(next), if next.is_some() => {}
         }
+    }
+}
+
+/// Reads the revisions of the last day of a profile's deployments, each once; after a failure again after a pause.
+pub async fn past(services: &Services, profile: &str, mut params: ParamsReceiver, out: &Out) {
+    let mut read: HashMap<(Arc<str>, Arc<str>), Option<Instant>> = HashMap::new();
+    loop {
+        let wanted = params.borrow_and_update().past.clone();
+        let is_due = |of: &&(Arc<str>, Arc<str>)| match read.get(*of) {
+            None => true,
+            Some(again) => again.is_some_and(|at| at <= Instant::now()),
+        };
+        let Some(of) = wanted.iter().find(is_due).cloned() else {
+            let again = wanted.iter().filter_map(|of| *read.get(of)?).min();
+            tokio::select! {
+                changed = params.changed() => if changed.is_err() { return },
+                () = super::sleep_until(again), if again.is_some() => {}
+            }
+            continue;
+        };
+        let result = read_revisions(services, profile, &of.0, PAST_REVISIONS).await;
+        services.apply_error(profile, result.as_ref().err());
+        if read.len() > MAX_REMEMBERED {
+            read.clear();
+        }
+        match result {
+            Ok(Revisions { items: revisions, .. }) => {
+                read.insert(of.clone(), None);
+                let event = SubscriptionEvent::Past { deployment: of.0, revisions };
+                if !out.send(event).await {
+                    return;
+                }
+            }
+            Err(error) if matches!(error.kind, Kind::Unauthorized | Kind::Refused) => return,
+            Err(_) => drop(read.insert(of, Some(Instant::now() + PAST_RETRY))),
+        }
+    }
+}
+
+/// Reads the explanation of a failed revision once.
+pub async fn card(services: &Services, of: &RevisionRef, out: &Out) {
+    // Scrolling past a deployment must not read its log.
+    tokio::time::sleep(SELECTION_DELAY).await;
+    let card = super::effects::card(services, of, "", &[]).await;
+    services.apply_error(&of.profile, card.as_ref().err());
+    if out.send(SubscriptionEvent::Card(card)).await {
+        // The subscription ends once the explanation is stored.
+        std::future::pending::<()>().await;
     }
 }
 

@@ -5,6 +5,7 @@ use super::services::Services;
 use crate::session::msg::{Applied, ServerRef};
 use crate::session::record_list::RecordQuery;
 use runtail_api::{AgentServer, ApiError, PlanError, ResourceIntent, ResourcePlan};
+use runtail_core::graph::{self, Graph};
 use runtail_core::model::{Preview, RunRevision};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -95,6 +96,15 @@ pub async fn send(services: &Services, number: u64, profile: &str) -> Result<App
 pub async fn schemas(services: &Services, server: &ServerRef, assistant: &str) -> Result<Arc<str>, ApiError> {
     let schemas = services.agent_server(server).await?.assistant_schemas(assistant).await?;
     Ok(schemas.to_string().into())
+}
+
+/// Fetches the graph of an assistant, and draws it: a line of the drawing per item, then the server's description.
+pub async fn graph(services: &Services, server: &ServerRef, assistant: &str) -> Result<Arc<str>, ApiError> {
+    let described = services.agent_server(server).await?.whole_graph(assistant).await?;
+    let graph = Graph::read(&described);
+    let drawing = graph::text(&graph, &graph::layout(&graph, graph::Limits::NONE), graph::Glyphs::Unicode);
+    let lines: Vec<&str> = drawing.lines().collect();
+    Ok(json!({"drawing": lines, "graph": described}).to_string().into())
 }
 
 /// Fetches a run, and judges which revision of the server's deployment ran it. What can't be read about that is unknown.

@@ -3,6 +3,7 @@
 use super::actions::Actions;
 use super::changes::Changes;
 use super::export::Files;
+use super::first_run::Demo;
 use super::resources::ResourceChanges;
 use super::terminal_caps::Environment;
 use super::two_servers::TwoServerActions;
@@ -41,6 +42,8 @@ pub struct Services {
     pub two_servers: Arc<TwoServerActions>,
     /// The doctor's checks of this machine.
     pub environment: Environment,
+    /// Starts the demo.
+    pub demo: Demo,
     /// The files being written.
     pub files: Files,
 }
@@ -82,6 +85,7 @@ impl Services {
             resources: Arc::default(),
             two_servers: Arc::default(),
             environment: Environment::default(),
+            demo: Demo::default(),
             files: Files::default(),
         };
         empty.with_profiles(profiles)
@@ -113,6 +117,16 @@ impl Services {
     /// Returns services with other poll settings.
     pub fn with_poll(&self, poll: Poll) -> Services {
         Services { poll, ..self.clone() }
+    }
+
+    /// Returns services with the demo's poll settings, whose suggested commands use the demo.
+    pub fn of_demo(&self, poll: Poll) -> Services {
+        Services { poll, command_options: " --demo".into(), ..self.clone() }
+    }
+
+    /// Returns the connections to all servers.
+    pub(super) fn connections(&self) -> &Connections {
+        &self.connections
     }
 
     /// Tests whether a profile's servers can be reached with its keys. The definition need not be in use.

@@ -70,6 +70,11 @@ impl Runner {
         self.services = Arc::new(self.services.with_poll(config.poll.clone()));
     }
 
+    /// Uses the poll settings of the demo for new tasks.
+    pub fn use_demo(&mut self, config: &Config) {
+        self.services = Arc::new(self.services.of_demo(config.poll.clone()));
+    }
+
     /// Watches the configuration file as long as the dashboard runs. Uses a thread of its own, because reading the file may be
     /// slow, and because its timer then wakes no other thread.
     pub fn watch_configuration(&mut self, mut watch: Watch) -> io::Result<()> {
@@ -136,6 +141,8 @@ impl Runner {
             match (sub.key, sub.what) {
                 (SubscriptionId::Deployments(profile), _) => polls::deployments(services, &profile, params, &out).await,
                 (SubscriptionId::Newest(profile), _) => polls::newest(services, &profile, params, &out).await,
+                (SubscriptionId::Past(profile), _) => polls::past(services, &profile, params, &out).await,
+                (SubscriptionId::Card(of), _) => polls::card(services, &of, &out).await,
                 (SubscriptionId::Revisions(profile, id), _) => {
                     polls::revisions(services, &profile, &id, sub.limit, params, &out).await
                 }
@@ -172,6 +179,9 @@ impl Runner {
                 (SubscriptionId::Side(..), SubscriptionKind::Side(side)) => {
                     super::compare::load(services, &side, &out).await
                 }
+                (SubscriptionId::Graph(_), SubscriptionKind::Graph(server, assistant)) => {
+                    super::checkpoints::graph(services, &server, &assistant, &out).await
+                }
                 (SubscriptionId::History(_), SubscriptionKind::History(thread, request)) => {
                     super::checkpoints::load(services, &thread, request, &out).await
                 }
@@ -183,7 +193,8 @@ impl Runner {
                     | SubscriptionId::Job(_)
                     | SubscriptionId::Bisect(_)
                     | SubscriptionId::Side(..)
-                    | SubscriptionId::History(_),
+                    | SubscriptionId::History(_)
+                    | SubscriptionId::Graph(_),
                     _,
                 ) => {}
             }

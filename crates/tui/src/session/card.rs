@@ -22,7 +22,7 @@ pub struct Card<'a> {
 /// Draws a card. Returns the position of the text cursor.
 pub fn draw(cx: &Cx<'_>, canvas: &mut Canvas<'_>, card: &Card<'_>) -> Option<(u16, u16)> {
     let (w, h) = cx.session.size;
-    let inner = cx.session.overlay_inner();
+    let inner = cx.session.overlay_area();
     let mut label = Line::new();
     if let Some(name) = cx.session.profile(card.profile).and_then(|profile| profile.label.as_deref()) {
         label.push(Tone::Strong, &format!("‹{name}›"));

@@ -73,6 +73,10 @@ pub trait Lookup {
     fn shown_thread(&self) -> Option<ThreadView<'_>>;
     /// Returns the modes of an open stream, by its number.
     fn modes(&self, stream: u64) -> Option<ModesView>;
+    /// Returns the objects that the keys act on here: what each is, and its name.
+    fn selected_objects(&self) -> Vec<(&'static str, String)>;
+    /// Returns the title of the stream's view, if one has the focus.
+    fn shown_view(&self) -> Option<&'static str>;
     /// Returns the context whose keys the help screen lists first.
     fn help_context(&self) -> Context;
 }
@@ -87,6 +91,11 @@ pub trait Component {
 
     /// Handles a key before the keymap does. `None` leaves the key to the keymap.
     fn key(&mut self, _cx: &Cx<'_>, _key: Key) -> Option<Requests> {
+        None
+    }
+
+    /// Returns the name of its tab, if it is a page of its own rather than a dialog.
+    fn tab_name(&self) -> Option<String> {
         None
     }
 

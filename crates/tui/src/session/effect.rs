@@ -1,5 +1,6 @@
 //! One-time effects and their results.
 
+use super::first_run::LocalServer;
 use super::record_list::RecordQuery;
 use super::refs::{Applied, Described, InboxTarget, RevisionRef, RowDetail, ServerRef, ThreadRef, TwoServerIntent};
 use super::subscription::Epoch;
@@ -9,7 +10,7 @@ use runtail_api::{
 };
 use runtail_core::config::{Config, ConfigError, Draft, Profile};
 use runtail_core::model::{
-    Assistant, AuthAnswer, AuthAuthenticateRequest, Collection, FailureCard, Intent, Preview, StatusTime,
+    Assistant, AuthAnswer, AuthAuthenticateRequest, Collection, FailureCard, Intent, Preview, SpecForm, StatusTime,
 };
 use runtail_core::text::clean;
 use runtail_stream::Record;
@@ -48,7 +49,7 @@ pub enum EffectResult {
     /// A link that could not be opened, and why.
     LinkNotOpened(String, String),
     /// A deployment as a document to edit: its profile, id and name, and the text.
-    Written(Arc<str>, Arc<str>, String, Result<String, ApiError>),
+    Written(Arc<str>, Arc<str>, String, Result<DeploymentDocument, ApiError>),
     /// The preview of a change, by its number.
     Planned(u64, Result<Box<Preview>, PlanError>),
     /// The result of a sent change, by its number.
@@ -71,6 +72,12 @@ pub enum EffectResult {
     Saved(Result<Box<Draft>, ConfigError>),
     /// The program of a notification failed, and why.
     HookFailed(String),
+    /// The agent server that was found on this machine, if any.
+    LocalServer(Option<LocalServer>),
+    /// Why each of these references to secrets can't be read; `None` if it can.
+    SecretsChecked(Vec<(String, Option<String>)>),
+    /// The configuration of the demo, once its servers run, or why they could not be started.
+    DemoStarted(Result<Box<Config>, String>),
 }
 
 impl EffectResult {
@@ -98,8 +105,17 @@ impl EffectResult {
                 None
             }
             EffectResult::Drafted(_) | EffectResult::Saved(_) | EffectResult::HookFailed(_) => None,
+            EffectResult::LocalServer(_) | EffectResult::DemoStarted(_) | EffectResult::SecretsChecked(_) => None,
         }
     }
+}
+
+/// A deployment as a document to edit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeploymentDocument {
+    pub text: String,
+    /// The fields that the deployment has now, without secrets.
+    pub current: SpecForm,
 }
 
 /// A one-time effect. Each sends one message with its result, except where it says "no result".
@@ -179,6 +195,14 @@ pub enum Effect {
     UseProfiles(Epoch, Vec<Profile>),
     /// Apply the other settings of the runtime from a configuration (no result).
     Configure(Box<Config>),
+    /// Use the demo's poll settings, and suggest commands that use the demo (no result).
+    UseDemo(Box<Config>),
+    /// Look for an agent server on this machine.
+    FindLocalServer,
+    /// Check whether references to secrets can be read. Their values are dropped at once.
+    CheckSecrets(Vec<String>),
+    /// Start the simulated servers of the demo.
+    StartDemo,
     /// Test whether a profile's servers can be reached with its keys, under the number of this test.
     Try(u64, Box<Profile>),
     /// Draft the configuration file with the texts of these edited profiles.

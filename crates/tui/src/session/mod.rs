@@ -8,6 +8,7 @@ pub mod compare;
 pub mod component;
 pub mod destination;
 pub mod effect;
+pub mod first_run;
 pub mod loaded;
 pub mod msg;
 pub mod page;
@@ -47,8 +48,13 @@ const TABLE_HEAD: u16 = 1;
 pub const SMALLEST: (u16, u16) = (60, 12);
 /// A key that repeats within this time is being held. Longer than any terminal's delay before the first repeat.
 pub const HELD_KEY: SignedDuration = SignedDuration::from_secs(1);
+/// How long a notice stays in the footer, and a failure if no key is pressed.
+const NOTICE_STAYS: SignedDuration = SignedDuration::from_secs(4);
+const FAILURE_STAYS: SignedDuration = SignedDuration::from_hours(24);
 /// Maximum number of notices kept.
 const MAX_NOTICES: usize = 200;
+/// How long the footer shows why a key did nothing.
+const HINT_TIME: SignedDuration = SignedDuration::from_secs(4);
 
 /// Settings from the command line and the configuration.
 #[derive(Debug, Clone)]
@@ -209,6 +215,15 @@ impl Session {
         self.add_notice(error, text.into(), None);
     }
 
+    /// Shows for a short time why a key did nothing. If it is repeated, it is listed once.
+    pub fn hint(&mut self, text: String) {
+        if self.notices.last().is_some_and(|last| last.text == text && !last.error && last.news.is_none()) {
+            self.notices.pop();
+        }
+        self.add_notice(false, text, None);
+        self.notice_until = self.now.checked_add(HINT_TIME).ok();
+    }
+
     /// Shows news from elsewhere, with its glyph.
     pub fn toast(&mut self, role: StatusRole, text: impl Into<String>) {
         self.add_notice(false, text.into(), Some(role));
@@ -220,8 +235,9 @@ impl Session {
         if self.notices.len() > MAX_NOTICES {
             self.notices.remove(0);
         }
-        let seconds = if error { 20 } else { 8 };
-        self.notice_until = self.now.checked_add(SignedDuration::from_secs(seconds)).ok();
+        // A failure stays until the next key.
+        let seconds = if error { FAILURE_STAYS } else { NOTICE_STAYS };
+        self.notice_until = self.now.checked_add(seconds).ok();
     }
 
     /// Removes the notice from the footer if it was shown long enough to be read.
@@ -250,14 +266,8 @@ impl Session {
         self.size.0 >= SMALLEST.0 && self.size.1 >= SMALLEST.1
     }
 
-    /// Returns the area of an overlay's text.
+    /// Returns the area of an overlay's text, inside its frame.
     pub fn overlay_area(&self) -> Area {
-        let (w, h) = self.size;
-        Area { x: 2, y: 3, w: w.saturating_sub(4), h: h.saturating_sub(5) }
-    }
-
-    /// Returns the area inside the frame of an overlay.
-    pub fn overlay_inner(&self) -> Area {
         let (w, h) = self.size;
         Area { x: 2, y: 2, w: w.saturating_sub(4), h: h.saturating_sub(4) }
     }

@@ -123,17 +123,22 @@ impl<P: Page> Component for Paged<P> {
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
         let (title, about) = self.page.title(cx);
-        let head = overlay_head(cx.area);
-        let used = canvas.title(head, title, true);
-        canvas.foreign(head.x + used + 3, head.y, head.w.saturating_sub(used + 3), &about, Tone::Plain);
+        overlay_frame(cx, canvas, title, &Line::of(Tone::Plain, &about));
         draw_lines(canvas, cx.area, &self.place, &self.lines(cx));
         None
     }
 }
 
-/// Returns the area of an overlay's title.
-pub fn overlay_head(area: Area) -> Area {
-    Area { x: 1, y: 2, w: area.w, h: 1 }
+/// Draws the frame of an overlay: its title, and what it is about.
+pub fn overlay_frame(cx: &Cx<'_>, canvas: &mut Canvas<'_>, title: &str, about: &Line) {
+    let (w, h) = cx.session.size;
+    let mut line = Line::of(Tone::Focus, title);
+    if !about.left.is_empty() {
+        line.push(Tone::Dim, " · ");
+    }
+    line.left.extend(about.left.iter().cloned());
+    line.right.clone_from(&about.right);
+    canvas.pane_frame(Area { x: 0, y: 1, w, h: h.saturating_sub(2) }, &line, true);
 }
 
 /// Draws the visible lines.

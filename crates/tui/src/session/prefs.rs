@@ -1,6 +1,7 @@
 //! View preferences: theme, mouse, times, wrapping. They start from `[ui]`, are changed by keys and commands, and last for
 //! the session.
 
+use runtail_core::config::prices::Prices;
 use runtail_core::config::theme::Themes;
 use runtail_core::config::{Config, Mouse, NotifyRule, Stuck, Timestamps, Ui};
 use runtail_core::model::AnswerRule;
@@ -27,6 +28,8 @@ pub struct ViewPrefs {
     pub notify: Vec<NotifyRule>,
     /// When a run counts as stuck.
     pub stuck: Stuck,
+    /// Prices of models, to compute costs.
+    pub prices: Prices,
     /// Saved searches for threads: name and text.
     pub searches: Vec<(String, String)>,
     /// The rules that answer questions in bulk.
@@ -48,6 +51,7 @@ impl ViewPrefs {
         self.themes = config.themes.clone();
         (self.notify, self.stuck) = (config.notify.clone(), config.stuck.clone());
         self.searches.clone_from(&config.searches);
+        self.prices.clone_from(&config.prices);
         self.answer_rules = config.answer_rules.as_slice().into();
         if changed(|ui| ui.theme.clone()) || self.themes.get(&self.theme).is_none() {
             self.theme = config.ui.theme.clone();

@@ -127,6 +127,8 @@ pub enum Described {
     Run(ServerRef, String, String),
     /// The schemas of an assistant, by its id.
     Schemas(ServerRef, Arc<str>),
+    /// The graph of an assistant, by its id.
+    Graph(ServerRef, Arc<str>),
     /// A Forge installation session: its profile and its id.
     ForgeSession(Arc<str>, String),
 }
@@ -135,9 +137,10 @@ impl Described {
     /// Returns the profile whose key is used to request it.
     pub fn profile(&self) -> &str {
         match self {
-            Described::Thread(server, _) | Described::Run(server, ..) | Described::Schemas(server, _) => {
-                &server.profile
-            }
+            Described::Thread(server, _)
+            | Described::Run(server, ..)
+            | Described::Schemas(server, _)
+            | Described::Graph(server, _) => &server.profile,
             Described::Deployment(profile, ..) => profile,
             Described::Revision(of) => &of.profile,
             Described::ForgeSession(profile, _) => profile,
@@ -150,6 +153,7 @@ impl Described {
             Described::Thread(_, id) => format!("thread {}", runtail_core::text::short_id(id)),
             Described::Run(_, _, id) => format!("run {}", runtail_core::text::short_id(id)),
             Described::Schemas(_, id) => format!("schemas of assistant {}", runtail_core::text::short_id(id)),
+            Described::Graph(_, id) => format!("graph of assistant {}", runtail_core::text::short_id(id)),
             Described::Deployment(_, _, name) => format!("deployment {name}"),
             Described::Revision(of) => format!("revision {}", runtail_core::text::short_id(&of.revision)),
             Described::ForgeSession(_, id) => format!("session {}", runtail_core::text::short_id(id)),

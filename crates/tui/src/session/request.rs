@@ -56,6 +56,8 @@ pub enum Request {
     BeginTyping,
     /// Handle an action as if its key had been pressed in that context.
     Do(Context, Action),
+    /// Run an action by its id, as if its key had been pressed here. If it works elsewhere, go there.
+    Run(&'static str),
     /// Change a preference.
     Prefer(Pref),
     /// Use these profiles from now on.

@@ -28,6 +28,9 @@ pub struct Origin {
     pub place: Option<Where>,
     /// A warning about starting a run on the thread.
     pub warning: Option<Warning>,
+    /// Nodes before and after which the run stops.
+    pub before: Vec<String>,
+    pub after: Vec<String>,
 }
 
 /// A warning to show before a run is started on a thread.

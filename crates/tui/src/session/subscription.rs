@@ -8,8 +8,10 @@ use jiff::{SignedDuration, Timestamp};
 use runtail_api::doctor::Check;
 use runtail_api::{ApiError, AuthWaited, Listing, LogFilter, LogScope, Revisions, ServerInbox, ThreadPage};
 use runtail_core::config::Stuck;
+use runtail_core::graph::Graph;
 use runtail_core::model::{
-    Deployment, LogLine, Revision, Run, ServerFilter, Thread, ThreadFacts, ThreadSearch, ThreadSort, ThreadStatus,
+    Deployment, FailureCard, LogLine, Revision, Run, ServerFilter, Thread, ThreadFacts, ThreadSearch, ThreadSort,
+    ThreadStatus,
 };
 use runtail_stream::Item;
 use runtail_stream::bisect::{BisectQuery, Bisection, HistoryError};
@@ -40,6 +42,10 @@ pub enum SubscriptionEvent {
     },
     /// The revisions of a deployment.
     Revisions(Result<Revisions, ApiError>, NextPoll),
+    /// The revisions of the last day of a deployment in the list.
+    Past { deployment: Arc<str>, revisions: Vec<Revision> },
+    /// The explanation of a failed revision.
+    Card(Result<Box<FailureCard>, ApiError>),
     /// A watched revision.
     Watched(Result<Revision, ApiError>, NextPoll),
     /// A deployment that is being deleted.
@@ -83,6 +89,8 @@ pub enum SubscriptionEvent {
     Side(SideLoaded),
     /// A page of a thread's history.
     Checkpoints(Result<CheckpointPage, ApiError>),
+    /// The graph of an assistant.
+    Graph(Result<Arc<Graph>, ApiError>),
     /// The result of a bisect of a thread's history.
     Bisected(Result<Arc<Bisection>, HistoryError>),
     /// The state at a checkpoint; `None` if the server doesn't have that checkpoint.
@@ -170,6 +178,10 @@ pub enum SubscriptionId {
     Deployments(Arc<str>),
     /// The newest revisions of a profile's deployments, one by one.
     Newest(Arc<str>),
+    /// The revisions of the last day of a profile's deployments, one by one.
+    Past(Arc<str>),
+    /// The explanation of a failed revision.
+    Card(RevisionRef),
     /// A watched revision.
     Watch(RevisionRef),
     /// A deployment of a profile that is being deleted, until it is gone.
@@ -200,6 +212,8 @@ pub enum SubscriptionId {
     Side(u64, usize),
     /// A request for a thread's history or for the state at a checkpoint, by its number in this session.
     History(u64),
+    /// A request for the graph of an assistant, by its number in this session.
+    Graph(u64),
 }
 
 /// A background task that runs while the state needs it.
@@ -252,6 +266,8 @@ pub enum SubscriptionKind {
     Side(SideRef),
     /// A part of a thread's history.
     History(ThreadRef, HistoryRequest),
+    /// The graph of an assistant.
+    Graph(ServerRef, String),
 }
 
 /// The parameters of a running subscription. A change reaches the task without a restart.
@@ -261,6 +277,8 @@ pub struct SubscriptionParams {
     pub pace: Pace,
     /// The newest revisions to request, most important first.
     pub newest: Arc<[WantedRevision]>,
+    /// The deployments whose revisions of the last day are needed, each with its newest revision.
+    pub past: Arc<[(Arc<str>, Arc<str>)]>,
     /// The threads that a list needs.
     pub threads: Arc<ThreadsWanted>,
     /// The threads whose status to read, most important first.

@@ -35,39 +35,46 @@ impl Canvas<'_> {
         self.text(x, y, width, &text::clean(text), style)
     }
 
-    pub(crate) fn rule(&mut self, y: u16, w: u16, split: Option<u16>, joint: &str) {
-        let style = self.theme.style(Tone::Dim);
-        self.text(0, y, w, &"─".repeat(w as usize), style);
-        if let Some(x) = split {
-            self.text(x, y, 1, joint, style);
+    /// Draws the frame of a card with the focus: a title and `right` in its upper edge, and the keys in its lower one.
+    pub(crate) fn frame(&mut self, area: Area, title: &str, right: &Line, keys: &str) {
+        let mut line = Line::new();
+        line.left.push(Piece { tone: Tone::Focus, text: title.into() });
+        line.right = right.left.clone();
+        self.pane_frame(area, &line, true);
+        if !keys.is_empty() {
+            let (inner, bottom) = (area.w.saturating_sub(2), area.y + area.h.saturating_sub(1));
+            let keys = text::fit(keys, usize::from(inner.saturating_sub(3))).into_owned();
+            self.text(area.x + 1, bottom, inner, &format!(" {keys} "), self.theme.style(Tone::Accent));
         }
     }
 
-    /// Draws a frame with a title and `right` in its upper edge and the keys in its lower one. A long title is cut.
-    pub(crate) fn frame(&mut self, area: Area, title: &str, right: &Line, keys: &str) {
-        let style = self.theme.style(Tone::Accent);
+    /// Draws a frame with a title in its upper edge, and the right pieces of the title at its end. A long title is cut.
+    pub(crate) fn pane_frame(&mut self, area: Area, title: &Line, focused: bool) {
+        // Some themes underline the accent.
+        let style = self.theme.style(if focused { Tone::Accent } else { Tone::Dim });
+        let style = style.remove_modifier(Modifier::UNDERLINED);
         let (last, bottom) = (area.x + area.w.saturating_sub(1), area.y + area.h.saturating_sub(1));
-        let inner = area.w.saturating_sub(2) as usize;
+        let inner = area.w.saturating_sub(2);
         for (y, edges) in [(area.y, ("╭", "╮")), (bottom, ("╰", "╯"))] {
-            self.text(area.x, y, area.w, &format!("{}{}{}", edges.0, "─".repeat(inner), edges.1), style);
+            self.text(area.x, y, area.w, &format!("{}{}{}", edges.0, "─".repeat(inner.into()), edges.1), style);
         }
         for y in area.y + 1..bottom {
             self.text(area.x, y, 1, "│", style);
             self.text(last, y, 1, "│", style);
         }
-        let aside = if right.width() > 0 { right.width() + 3 } else { 0 };
-        let strong = self.theme.title(true);
-        let title = text::fit(title, inner.saturating_sub(aside + 3)).into_owned();
-        self.text(area.x + 1, area.y, area.w.saturating_sub(2), &format!(" {title} "), strong);
+        let aside = right_width(title);
+        // The title keeps a part of the edge even beside a long text.
+        let aside = if aside + 12 > inner { 0 } else { aside };
         if aside > 0 {
-            let x = last.saturating_sub(right.width() as u16 + 2);
-            self.text(x, area.y, 1, " ", style);
-            self.line(x + 1, area.y, right.width() as u16, right);
-            self.text(last.saturating_sub(1), area.y, 1, " ", style);
+            let x = last.saturating_sub(aside + 3);
+            self.text(x, area.y, aside + 2, &" ".repeat(usize::from(aside) + 2), style);
+            self.pieces(x + 1, area.y, aside, &title.right);
         }
-        if !keys.is_empty() {
-            let keys = text::fit(keys, inner.saturating_sub(3)).into_owned();
-            self.text(area.x + 1, bottom, area.w.saturating_sub(2), &format!(" {keys} "), style);
+        let room = inner.saturating_sub(3 + if aside > 0 { aside + 3 } else { 0 });
+        let width = u16::try_from(title.width()).unwrap_or(u16::MAX).min(room);
+        if width > 0 {
+            self.text(area.x + 1, area.y, width + 2, &" ".repeat(usize::from(width) + 2), style);
+            self.pieces(area.x + 2, area.y, width, &title.left);
         }
     }
 
@@ -112,25 +119,18 @@ impl Canvas<'_> {
         }
     }
 
-    /// Marks the selected row with `▌`, and in a focused pane with reverse video.
+    /// Marks the selected row with `▌`, and in a focused pane with bold text. The row keeps its colors.
     pub(crate) fn select(&mut self, area: Area, y: u16, focused: bool) {
         let style = self.theme.style(if focused { Tone::Accent } else { Tone::Dim });
-        self.text(area.x + 1, y, 1, "▌", style);
-        if focused {
-            self.reverse(area.x + 2, y, area.w.saturating_sub(3));
-        }
-    }
-
-    pub(crate) fn reverse(&mut self, x: u16, y: u16, width: u16) {
-        if y >= self.buffer.area.height {
+        self.text(area.x + 1, y, 1, "▌", style.remove_modifier(Modifier::UNDERLINED));
+        if !focused || y >= self.buffer.area.height {
             return;
         }
-        for x in x..(x + width).min(self.buffer.area.width) {
+        for x in area.x + 2..(area.x + area.w.saturating_sub(1)).min(self.buffer.area.width) {
             let cell = &mut self.buffer[(x, y)];
-            cell.modifier.remove(Modifier::DIM);
-            // Reversed, a foreground color would become a colored block.
-            cell.fg = ratatui::style::Color::Reset;
-            cell.modifier.insert(Modifier::REVERSED);
+            if !cell.modifier.contains(Modifier::DIM) {
+                cell.modifier.insert(Modifier::BOLD);
+            }
         }
     }
 

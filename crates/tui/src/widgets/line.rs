@@ -26,6 +26,12 @@ pub enum Tone {
     Waiting,
     /// Failed.
     Bad,
+    /// The text of an error.
+    Error,
+    /// The key of a hint.
+    Key,
+    /// A badge that must not be overlooked: production, read-only.
+    Badge,
     /// The banner of a thread that waits for input.
     Banner,
     /// The banner of a failed thread.

@@ -6,9 +6,6 @@ use ratatui::style::{Color, Modifier, Style};
 use runtail_core::config::theme::{ColorSpec, Role, Scheme, StyleSpec, Themes};
 use runtail_core::model::Phase;
 
-/// The mark of production profiles and their deployments.
-pub(crate) const PRODUCTION: &str = "◆";
-
 /// The capabilities of this terminal.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Theme {
@@ -48,6 +45,9 @@ impl ResolvedTheme<'_> {
             Tone::Moving => Role::Moving,
             Tone::Waiting => Role::Waiting,
             Tone::Bad => Role::Bad,
+            Tone::Error => Role::Error,
+            Tone::Key => Role::Key,
+            Tone::Badge => Role::Badge,
             Tone::Banner => Role::Banner,
             Tone::BannerFailed => Role::BannerFailed,
             Tone::Ns => Role::Namespace,
@@ -141,7 +141,7 @@ pub fn to_ascii(buffer: &mut Buffer) {
             "‖" => "|",
             "▌" | "›" | "▸" | "►" | "→" | "»" => ">",
             "▾" | "↓" => "v",
-            "▴" | "↑" => "^",
+            "▴" | "▲" | "↑" => "^",
             "≥" => ">",
             "“" | "”" => "\"",
             "│" => "|",
@@ -155,7 +155,18 @@ pub fn to_ascii(buffer: &mut Buffer) {
             "…" => "~",
             "⏎" => "^",
             "▏" => "_",
+            "▁" => "_",
+            "▂" | "▃" => ".",
+            "▄" => "-",
+            "▅" | "▆" => "=",
+            "▇" => "*",
+            "▒" => ":",
+            "═" => "=",
             "█" | "━" => "=",
+            "╌" => "-",
+            "┏" | "┓" | "┗" | "┛" => "#",
+            "┃" => "#",
+            "┌" | "┐" | "┘" => "+",
             "▎" | "▍" | "▋" | "▊" | "▉" => ">",
             "‹" | "←" | "◄" => "<",
             "↕" => "%",

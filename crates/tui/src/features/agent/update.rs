@@ -230,6 +230,7 @@ fn compose(server: &Server) -> Requests {
             assistant: server.assistant_of(&thread.thread_id),
             place: Some(Where::NewThread),
             warning: row_warning(&thread.status),
+            ..Origin::default()
         }),
         Tab::Runs => {
             let thread = server.runs_of.clone();
@@ -238,7 +239,7 @@ fn compose(server: &Server) -> Requests {
                 .and_then(|thread| server.threads.get(thread))
                 .and_then(|row| row_warning(&row.status));
             let assistant = thread.as_deref().and_then(|t| server.assistant_of(t));
-            Origin { thread, assistant, place: None, warning }
+            Origin { thread, assistant, warning, ..Origin::default() }
         }
     };
     Route::Compose(from).into()
@@ -425,7 +426,7 @@ impl Component for Agent {
         match server.tab {
             Tab::Assistants => Some(&[
                 "server.open",
-                "server.describe",
+                "server.details",
                 "server.threads",
                 "server.filter",
                 "app.back",
@@ -435,7 +436,7 @@ impl Component for Agent {
             Tab::Runs => Some(&[
                 "server.open",
                 "server.new_run",
-                "server.describe",
+                "server.details",
                 "server.threads",
                 "app.back",
                 "app.command",

@@ -11,7 +11,7 @@ use crate::widgets::line::{Line, Tone};
 use crate::widgets::status::tones;
 use jiff::Timestamp;
 use runtail_api::{FoundThread, ServerKind};
-use runtail_core::model::{KnownRevisions, Run, StatusRole, ThreadSort, ThreadStatus, summary_of};
+use runtail_core::model::{KnownRevisions, Run, StatusRole, Thread, ThreadSort, ThreadStatus, summary_of};
 use runtail_core::text;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -171,23 +171,27 @@ fn table(cx: &Cx<'_>, server: &Server, width: usize, ids: &[&str]) -> (Line, Vec
             for found in ids.iter().filter_map(|id| Some(&server.threads.row(id)?.found)) {
                 let thread = &found.thread;
                 let status = listed_status(cx, server, &thread.thread_id);
-                let mut line = state(status.role(), list_word(&status));
-                line.push(Tone::Plain, &format!("{:<14} ", text::short_id(&thread.thread_id)));
-                line.push(Tone::Dim, &format!("{:>5}  ", ago(thread.updated_at, cx.session.now)));
-                let room = width.saturating_sub(line.width());
-                let graph = thread.graph().map(text::clean).unwrap_or_default();
-                line.push(Tone::Accent, &text::fit(&graph, room));
-                let (tone, notes) = about(found, &status);
-                if thread.is_starred() {
-                    line.push(Tone::Accent, "  *");
-                }
+                let columns = ThreadColumns::new(width);
+                let mut line = Line::of(Tone::Dim, &format!("{:>4}  ", ago(thread.updated_at, cx.session.now)));
+                line.left.extend(state(status.role(), list_word(&status)).left);
+                line.push(Tone::Plain, " ");
+                let is_selected = server.thread_picker.selected.as_deref() == Some(&*thread.thread_id);
+                line.push(if is_selected { Tone::Strong } else { Tone::Plain }, &columns.thread(thread));
+                line.push(Tone::Accent, if thread.is_starred() { "* " } else { "  " });
+                let mut room = width.saturating_sub(line.width() + columns.person);
                 if let Some(name) = thread.name() {
-                    line.push(Tone::Strong, &format!("  {}", text::clean(name)));
+                    let name = format!("{}  ", text::seen(name, room.saturating_sub(2).min(40)));
+                    room = room.saturating_sub(text::width(&name));
+                    line.push(Tone::Strong, &name);
                 }
-                line.push(tone, &format!("  {notes}"));
+                let (tone, notes) = about(found, &status);
+                line.push(tone, &text::fit(&notes, room));
+                if columns.person > 0 {
+                    line = line.right(Tone::Dim, &columns.person(thread));
+                }
                 lines.push(line);
             }
-            format!("{:<STATE$} {:<14} {:>5}  {}", "STATUS", "THREAD", "AGE", "GRAPH, NAME OR MESSAGE")
+            return (ThreadColumns::new(width).head(), lines);
         }
         Tab::Runs => {
             let thread = server.runs_of.as_deref().map(|thread| listed_status(cx, server, thread)).unwrap_or_default();
@@ -227,6 +231,56 @@ fn table(cx: &Cx<'_>, server: &Server, width: usize, ids: &[&str]) -> (Line, Vec
         }
     };
     (Line::of(Tone::Dim, &headers), lines)
+}
+
+/// Width from which the person that a thread belongs to is shown.
+const WIDE: usize = 110;
+
+/// The widths of the columns of a list of threads.
+struct ThreadColumns {
+    thread: usize,
+    /// 0 if it is not shown.
+    person: usize,
+}
+
+impl ThreadColumns {
+    fn new(width: usize) -> ThreadColumns {
+        match width {
+            WIDE.. => ThreadColumns { thread: 22, person: 18 },
+            70.. => ThreadColumns { thread: 17, person: 0 },
+            _ => ThreadColumns { thread: 13, person: 0 },
+        }
+    }
+
+    fn head(&self) -> Line {
+        let thread = self.thread;
+        let head = format!(
+            "{:>4}  {:<STATE$}  {:<thread$}  {}",
+            "AGE", "STATE", "THREAD", "WHAT IT NEEDS, NAME OR LAST MESSAGE"
+        );
+        let line = Line::of(Tone::Dim, &head);
+        if self.person > 0 { line.right(Tone::Dim, &format!("{:<1$}", "FOR", self.person - 2)) } else { line }
+    }
+
+    /// Returns the graph and the end of the thread's id.
+    fn thread(&self, thread: &Thread) -> String {
+        let id: Vec<char> = text::clean(text::tail(&thread.thread_id, 64)).chars().collect();
+        let last: String = id[id.len().saturating_sub(4)..].iter().collect();
+        let graph = thread.graph().unwrap_or("thread");
+        let graph = text::seen(graph, self.thread.saturating_sub(text::width(&last) + 1));
+        let name = format!("{graph} {last}");
+        let pad = self.thread.saturating_sub(text::width(&name));
+        name + &" ".repeat(pad)
+    }
+
+    /// Returns the person that the thread belongs to, by its metadata.
+    fn person(&self, thread: &Thread) -> String {
+        let value = |key: &str| thread.metadata.as_ref()?.get(key)?.as_str();
+        let room = self.person - 2;
+        let name = text::seen(value("owner").or_else(|| value("user")).unwrap_or_default(), room);
+        let pad = room.saturating_sub(text::width(&name));
+        name + &" ".repeat(pad)
+    }
 }
 
 fn assistant_name(server: &Server, id: &str) -> String {

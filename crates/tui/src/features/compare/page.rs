@@ -330,6 +330,10 @@ impl Component for ComparePage {
         Context::Compare
     }
 
+    fn tab_name(&self) -> Option<String> {
+        Some("Compare".into())
+    }
+
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
         let requests = match action {
             Action::NextMatch | Action::PrevMatch => self.next_difference(action == Action::NextMatch),

@@ -95,6 +95,7 @@ impl Composing {
         from: Origin,
     ) -> (Composer, Requests) {
         let is_chosen = from.assistant.is_some();
+        let (before, after) = (from.before.clone(), from.after.clone());
         let mut composer = Composer::new(session.next_change.take(), server, known, from);
         if let Some(modes) = &self.modes {
             composer.options.modes.clone_from(modes);
@@ -104,6 +105,7 @@ impl Composing {
         if let Some(draft) = self.draft.take_if(fits) {
             composer.restore(draft, is_chosen);
         }
+        composer.add_breakpoints(&before, &after);
         let requests = composer.request_facts();
         (composer, requests)
     }
@@ -118,7 +120,7 @@ impl Composing {
 impl Composer {
     /// Creates a composer with an example input.
     pub fn new(number: u64, server: ServerRef, assistants: &[Assistant], from: Origin) -> Composer {
-        let Origin { thread, assistant, place, warning } = from;
+        let Origin { thread, assistant, place, warning, .. } = from;
         let default = if thread.is_some() { Where::ThisThread } else { Where::NewThread };
         let mut composer = Composer {
             number,
@@ -143,6 +145,12 @@ impl Composer {
         };
         composer.assistant.offer(assistants);
         composer
+    }
+
+    /// Adds breakpoints to those in the options, and shows them.
+    fn add_breakpoints(&mut self, before: &[String], after: &[String]) {
+        let is_new = self.options.add_breakpoints(before, after);
+        self.shows_options |= is_new;
     }
 
     fn restore(&mut self, draft: Composer, is_chosen: bool) {
@@ -304,7 +312,7 @@ impl Composer {
 
     /// Scrolls the focus into view.
     fn clamp(&mut self, cx: &Cx<'_>) {
-        let inner = cx.session.overlay_inner();
+        let inner = cx.session.overlay_area();
         let (height, drawn) = (usize::from(inner.h), self.lines(cx));
         let FormLines { lines, focus: (from, to), .. } = drawn;
         let now = (self.top, self.focus);

@@ -109,6 +109,18 @@ impl OptionsDraft {
         }
     }
 
+    /// Adds breakpoints before and after nodes. Returns whether there are any to add.
+    pub fn add_breakpoints(&mut self, before: &[String], after: &[String]) -> bool {
+        for (field, nodes) in [(&mut self.before, before), (&mut self.after, after)] {
+            let mut all = names(field);
+            all.extend(nodes.iter().filter(|node| !all.contains(node)).cloned().collect::<Vec<_>>());
+            if !nodes.is_empty() {
+                *field = TextInput::line(&all.join(", "));
+            }
+        }
+        !before.is_empty() || !after.is_empty()
+    }
+
     /// Returns the chosen modes, without [`SUBGRAPHS`].
     pub fn chosen_modes(&self) -> Vec<String> {
         self.modes.iter().filter(|(name, on)| *on && *name != SUBGRAPHS).map(|(name, _)| name.to_string()).collect()

@@ -1,4 +1,4 @@
-//! The columns of the deployments list: their layout, and the order of rows by a column.
+//! The columns of the deployments list: their layout, and the order of the rows.
 
 use super::list::Row;
 use runtail_core::model::Phase;
@@ -12,40 +12,144 @@ pub const FIELDS: [&str; 11] =
 pub enum Column {
     /// The deployment's name.
     Name,
-    /// The profile's region.
+    /// The tag of its profile.
     Region,
-    /// The deployment's own status.
-    State,
-    /// The newest revision: its status and its age.
+    /// The status of the newest revision, or an unusual status of the deployment.
     Newest,
-    /// Whether the newest revision serves traffic.
-    Live,
-    /// The age of the deployment.
+    /// The age of the newest revision.
     Age,
-    /// `dev`, `prod`, …
-    Type,
-    /// `github`, `external_docker`, …
-    Source,
-    Profile,
-    /// The URL of the agent server.
+    /// Whether the newest revision serves, an older one, or none.
+    Serving,
+    /// The last 24 hours.
+    Past,
+    /// The threads with an active run.
+    Busy,
+    /// The threads that wait for a person.
+    Waiting,
+    /// The threads that failed.
+    Failed,
+    /// What the newest revision was made from.
+    Commit,
+    /// The address of the agent server.
     Url,
 }
 
 impl Column {
     /// Returns the header of the column.
-    pub fn title(self) -> &'static str {
+    pub fn title(self, width: u16) -> &'static str {
         match self {
             Column::Name => "NAME",
+            Column::Region if width < 6 => "RG",
             Column::Region => "REGION",
-            Column::State => "STATE",
             Column::Newest => "NEWEST REVISION",
-            Column::Live => "LIVE",
             Column::Age => "AGE",
-            Column::Type => "TYPE",
-            Column::Source => "SOURCE",
-            Column::Profile => "PROFILE",
+            Column::Serving => "SERVING",
+            Column::Past => "LAST 24 H",
+            Column::Busy => "BUSY",
+            Column::Waiting => "WAIT",
+            Column::Failed => "FAIL",
+            Column::Commit => "COMMIT",
             Column::Url => "AGENT SERVER",
         }
+    }
+
+    /// Returns whether its values are aligned right.
+    pub fn is_right(self) -> bool {
+        matches!(self, Column::Age | Column::Busy | Column::Waiting | Column::Failed)
+    }
+
+    /// Returns the order that a click on its header chooses.
+    pub fn order(self) -> Option<Order> {
+        match self {
+            Column::Name => Some(Order::Name),
+            Column::Region => Some(Order::Region),
+            Column::Newest => Some(Order::Problems),
+            Column::Age => Some(Order::Age),
+            Column::Busy => Some(Order::Busy),
+            _ => None,
+        }
+    }
+}
+
+/// An order of the rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// Failed, then waiting for a person, then in progress, then the rest; the newest revision first.
+    #[default]
+    Problems,
+    Name,
+    /// The youngest newest revision first.
+    Age,
+    Region,
+    /// The most active runs first.
+    Busy,
+}
+
+impl Order {
+    /// Returns the order that follows.
+    pub fn next(self) -> Order {
+        match self {
+            Order::Problems => Order::Name,
+            Order::Name => Order::Age,
+            Order::Age => Order::Region,
+            Order::Region => Order::Busy,
+            Order::Busy => Order::Problems,
+        }
+    }
+
+    /// Returns its name for the title.
+    pub fn word(self) -> &'static str {
+        match self {
+            Order::Problems => "problems first",
+            Order::Name => "by name",
+            Order::Age => "by age",
+            Order::Region => "by region",
+            Order::Busy => "by busy threads",
+        }
+    }
+
+    /// Returns the column whose header is marked.
+    pub fn column(self) -> Column {
+        match self {
+            Order::Problems => Column::Newest,
+            Order::Name => Column::Name,
+            Order::Age => Column::Age,
+            Order::Region => Column::Region,
+            Order::Busy => Column::Busy,
+        }
+    }
+
+    /// Compares two rows.
+    pub fn compare(self, a: &Row, b: &Row) -> Ordering {
+        let created = |row: &Row| Reverse(row.newest.as_ref().and_then(|revision| revision.created_at));
+        match self {
+            Order::Problems => (urgency(a), created(a)).cmp(&(urgency(b), created(b))),
+            Order::Name => a.name.cmp(&b.name),
+            Order::Age => created(a).cmp(&created(b)),
+            Order::Region => a.tag.cmp(&b.tag),
+            Order::Busy => b.counts.busy.cmp(&a.counts.busy),
+        }
+    }
+
+    /// Returns whether the value that rows are ordered by is unknown.
+    pub fn is_unknown(self, row: &Row) -> bool {
+        match self {
+            Order::Age => row.newest.as_ref().is_none_or(|revision| revision.created_at.is_none()),
+            Order::Problems | Order::Name | Order::Region | Order::Busy => false,
+        }
+    }
+}
+
+/// Returns the rank of a row; lower ranks need attention first.
+fn urgency(row: &Row) -> u8 {
+    match row.newest.as_ref().map(|revision| revision.phase()) {
+        Some(Phase::Failed) => 0,
+        _ if row.counts.waiting > 0 => 1,
+        _ if row.counts.failed > 0 => 2,
+        Some(Phase::Moving | Phase::Waiting | Phase::Unknown) => 3,
+        Some(Phase::Interrupted | Phase::Skipped) => 4,
+        Some(Phase::Deployed) => 5,
+        None => 6,
     }
 }
 
@@ -62,108 +166,54 @@ pub struct Place {
 /// Terminal columns before the table, for the selection mark.
 const GUTTER: u16 = 3;
 
-/// Returns the columns that fit, from the left. `tag` and `profile` are the widths of the longest ones.
-pub fn layout(width: u16, tag: u16, profile: u16) -> Vec<Place> {
-    let newest = match width {
-        ..60 => 15,
-        60..100 => 19,
-        100..150 => 22,
-        _ => 28,
-    };
-    // The minimum width of the names.
-    let min_name = match width {
-        ..60 => 12,
-        60..72 => 16,
-        _ => 22,
-    };
-    // By priority.
-    let wanted = [
-        (Column::Newest, newest),
-        (Column::State, if width < 60 { 9 } else { 10 }),
-        (Column::Region, tag.clamp(6, 14)),
-        (Column::Live, 6),
-        (Column::Age, 4),
-        (Column::Type, 8),
-        (Column::Source, 15),
-        (Column::Profile, profile.clamp(7, 16)),
+/// The widths of the longest contents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Widths {
+    pub name: u16,
+    pub tag: u16,
+    pub commit: u16,
+    /// 0 without agent servers that are not deployed.
+    pub url: u16,
+}
+
+/// Returns the columns that fit. By priority: name, newest revision with its age, serving, region, the counts, the last 24
+/// hours, the commit.
+pub fn layout(width: u16, longest: Widths) -> Vec<Place> {
+    let region = if width < 100 && longest.tag <= 3 { 2.max(longest.tag) } else { longest.tag.clamp(6, 14) };
+    // Each with the gap before it.
+    let wanted: [(Column, u16, u16); 10] = [
+        (Column::Newest, if width < 72 { 15 } else { 17 }, 1),
+        (Column::Age, 4, 1),
+        (Column::Serving, 9, 2),
+        (Column::Region, region, 1),
+        (Column::Waiting, 4, 1),
+        (Column::Failed, 4, 1),
+        (Column::Busy, 4, 1),
+        (Column::Past, 24, 2),
+        (Column::Commit, longest.commit.clamp(6, 24), 2),
+        (Column::Url, if longest.url == 0 { u16::MAX } else { longest.url.clamp(12, 40) }, 2),
     ];
-    let mut room = width.saturating_sub(GUTTER + 1 + min_name);
+    let name = longest.name.clamp(12, if width < 100 { 20 } else { 26 });
+    let least_name = name.min(if width < 72 { 14 } else { 18 });
+    let mut room = width.saturating_sub(GUTTER + 1 + least_name);
     let mut chosen = Vec::new();
-    for (column, width) in wanted {
-        if width + 1 > room {
-            break;
+    for (column, width, gap) in wanted {
+        if width.saturating_add(gap) <= room {
+            room -= width + gap;
+            chosen.push((column, width, gap));
         }
-        room -= width + 1;
-        chosen.push((column, width));
     }
-    // The remaining width goes to the names, and in a wide pane to the URL.
-    let url = room.saturating_sub(11);
-    let (name, url) = if url >= 24 { (min_name + 10, Some(url)) } else { (min_name + room.min(10), None) };
-    let order = [Column::Profile, Column::Region, Column::State, Column::Newest, Column::Live, Column::Type];
-    let order = order.into_iter().chain([Column::Source, Column::Age]);
-    let mut columns = vec![(Column::Name, name)];
-    columns.extend(order.filter_map(|column| chosen.iter().find(|(c, _)| *c == column).copied()));
-    columns.extend(url.map(|width| (Column::Url, width)));
+    let order = [Column::Region, Column::Newest, Column::Age, Column::Serving, Column::Past];
+    let order = order.into_iter().chain([Column::Busy, Column::Waiting, Column::Failed, Column::Commit, Column::Url]);
+    let mut places = vec![(Column::Name, least_name + room.min(name.saturating_sub(least_name)), 0)];
+    places.extend(order.filter_map(|column| chosen.iter().find(|(c, ..)| *c == column).copied()));
     let mut x = GUTTER;
-    let place = |(column, width): (Column, u16)| {
-        let place = Place { column, x, width };
-        x += width + 1;
+    let place = |(column, width, gap): (Column, u16, u16)| {
+        let place = Place { column, x: x + gap, width };
+        x += width + gap;
         place
     };
-    columns.into_iter().map(place).collect()
-}
-
-/// Compares two rows by a column: by urgency, alphabetically, or youngest first.
-pub fn compare(column: Column, a: &Row, b: &Row) -> Ordering {
-    let text = |name: &'static str| {
-        use crate::widgets::filter::Fields;
-        let (a, b) = (a.field(name), b.field(name));
-        // Missing values come last.
-        (a.is_empty(), a).cmp(&(b.is_empty(), b))
-    };
-    match column {
-        Column::Name => a.name.cmp(&b.name),
-        Column::Region => text("region"),
-        Column::State => text("state"),
-        Column::Newest => {
-            let key = |row: &Row| {
-                let at = row.newest.as_ref().and_then(|r| r.created_at);
-                (row.newest.as_ref().map_or(9, |r| urgency(r.phase())), Reverse(at))
-            };
-            key(a).cmp(&key(b))
-        }
-        Column::Live => a.live().cmp(&b.live()),
-        Column::Age => {
-            let at = |row: &Row| row.deployment.as_ref().and_then(|d| d.created_at);
-            at(b).cmp(&at(a))
-        }
-        Column::Type => text("type"),
-        Column::Source => text("source"),
-        Column::Profile => text("profile"),
-        Column::Url => text("url"),
-    }
-}
-
-/// Returns whether the value of a column is unknown.
-pub fn is_unknown(column: Column, row: &Row) -> bool {
-    match column {
-        Column::Newest => row.newest.is_none(),
-        Column::Age => row.deployment.as_ref().is_none_or(|d| d.created_at.is_none()),
-        _ => false,
-    }
-}
-
-/// Returns the rank of a phase; lower ranks need attention first.
-fn urgency(phase: Phase) -> u8 {
-    match phase {
-        Phase::Failed => 0,
-        Phase::Moving => 1,
-        Phase::Waiting => 2,
-        Phase::Unknown => 3,
-        Phase::Interrupted => 4,
-        Phase::Skipped => 5,
-        Phase::Deployed => 6,
-    }
+    places.into_iter().map(place).collect()
 }
 
 #[cfg(test)]
@@ -172,16 +222,19 @@ mod tests {
 
     #[test]
     fn columns_fit_and_a_wide_table_has_all_of_them() {
+        let longest = Widths { name: 18, tag: 2, commit: 14, url: 30 };
         for width in 30..=300 {
-            let places = layout(width, 6, 10);
+            let places = layout(width, longest);
             let last = places.last().expect("there is always a name column");
             assert!(last.x + last.width < width.max(24), "{width}: {places:?}");
             assert!(places.windows(2).all(|p| p[0].x + p[0].width < p[1].x), "{width}: {places:?}");
         }
-        let titles = |width| layout(width, 6, 10).iter().map(|p| p.column.title()).collect::<Vec<_>>();
-        assert_eq!(titles(60), ["NAME", "REGION", "STATE", "NEWEST REVISION"]);
-        assert_eq!(titles(80), ["NAME", "REGION", "STATE", "NEWEST REVISION", "LIVE", "AGE"]);
-        // The last column of the enum.
-        assert_eq!(titles(220).len(), Column::Url as usize + 1, "{:?}", titles(220));
+        let titles = |width| layout(width, longest).iter().map(|p| p.column.title(p.width)).collect::<Vec<_>>();
+        assert_eq!(titles(60), ["NAME", "RG", "NEWEST REVISION", "AGE", "SERVING", "WAIT"]);
+        assert_eq!(titles(80), ["NAME", "RG", "NEWEST REVISION", "AGE", "SERVING", "BUSY", "WAIT", "FAIL"]);
+        let wide =
+            ["NAME", "REGION", "NEWEST REVISION", "AGE", "SERVING", "LAST 24 H", "BUSY", "WAIT", "FAIL", "COMMIT"];
+        assert_eq!(titles(138), wide);
+        assert_eq!(titles(220).len(), 11, "{:?}", titles(220));
     }
 }

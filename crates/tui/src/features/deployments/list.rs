@@ -1,11 +1,11 @@
 //! The list of all deployments of all profiles, and of the agent servers named in profiles.
 
-use super::columns::{Column, FIELDS, compare, is_unknown};
+use super::columns::{FIELDS, Order};
 use crate::session::msg::ServerRef;
 use crate::session::profile::ProfileState;
 use crate::widgets::filter::{Fields, Filter, Fit};
 use crate::widgets::list::Picker;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use runtail_api::ApiError;
 use runtail_core::config::Profile;
 use runtail_core::model::{Deployment, Phase, Revision};
@@ -83,6 +83,17 @@ impl From<Deployment> for Listed {
     }
 }
 
+/// The threads of a deployment that need attention, as its agent server last reported them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ThreadCounts {
+    /// Threads with an active run.
+    pub busy: usize,
+    /// Threads that wait for a person.
+    pub waiting: usize,
+    /// Threads that failed lately or are stuck.
+    pub failed: usize,
+}
+
 /// One row of the list.
 #[derive(Debug, Clone)]
 pub struct Row {
@@ -106,6 +117,7 @@ pub struct Row {
     pub newest_error: Option<Box<ApiError>>,
     /// Whether the server reports that it no longer exists, although a list named it.
     pub gone: bool,
+    pub counts: ThreadCounts,
 }
 
 impl Row {
@@ -197,17 +209,14 @@ impl Fields for Row {
 }
 
 /// The order of the rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sort {
-    pub column: Column,
+    pub order: Order,
     pub reversed: bool,
 }
 
-impl Default for Sort {
-    fn default() -> Sort {
-        Sort { column: Column::Name, reversed: false }
-    }
-}
+/// How long the order of the rows stays after a key, so that none moves away from under the cursor.
+const ORDER_STAYS: SignedDuration = SignedDuration::from_secs(10);
 
 /// The rows, with selection, filter and order.
 #[derive(Debug, Clone, Default)]
@@ -230,6 +239,12 @@ pub struct DeploymentList {
     sort: Sort,
     /// Whether the user pressed a key or clicked yet. Until then the first row is selected, whichever profile responds first.
     pub touched: bool,
+    /// When the user last pressed a key.
+    key_at: Option<Timestamp>,
+    /// Whether the user chose another order or filter, so that the rows are sorted at once.
+    is_reordered: bool,
+    /// Whether rows kept their places although another order is due.
+    is_order_due: bool,
 }
 
 impl DeploymentList {
@@ -244,14 +259,17 @@ impl DeploymentList {
             picker: Picker::default(),
             marked: BTreeSet::new(),
             filter: Filter::default(),
-            sort: Sort { column: Column::Name, reversed: false },
+            sort: Sort::default(),
             touched: false,
+            key_at: None,
+            is_reordered: false,
+            is_order_due: false,
         };
         for (number, (profile, state)) in profiles.iter().zip(states).enumerate() {
             list.add_servers(number, profile, state);
         }
         list.reindex();
-        list.refresh();
+        list.refresh(Timestamp::MIN);
         list
     }
 
@@ -268,7 +286,23 @@ impl DeploymentList {
                 newest: None,
                 newest_error: None,
                 gone: false,
+                counts: ThreadCounts::default(),
             });
+        }
+    }
+
+    /// Records that the user pressed a key.
+    pub fn touch(&mut self, now: Timestamp) {
+        (self.touched, self.key_at) = (true, Some(now));
+    }
+
+    /// Sets the numbers of threads of an agent server. Deployments that share it have them in one row, the one that the inbox
+    /// names too.
+    pub fn set_counts(&mut self, server: &ServerRef, counts: ThreadCounts) {
+        let is_its = |row: &&mut Row| row.profile_name == server.profile && row.name == *server.name;
+        for row in self.rows.iter_mut().filter(is_its) {
+            self.stale |= row.counts != counts;
+            row.counts = counts;
         }
     }
 
@@ -307,6 +341,7 @@ impl DeploymentList {
                 Some(at) => self.rows.get(at).cloned(),
                 None => known.remove(&id),
             };
+            let counts = old.as_ref().map(|row| row.counts).unwrap_or_default();
             let (newest, newest_error, listed) = old.map_or((None, None, None), |row| {
                 (row.newest, row.newest_error, row.deployment.and_then(|d| d.latest_revision_id))
             });
@@ -325,6 +360,7 @@ impl DeploymentList {
                 newest,
                 newest_error,
                 gone: false,
+                counts,
             };
             match at.and_then(|at| self.rows.get_mut(at)) {
                 Some(old) => *old = row,
@@ -363,7 +399,7 @@ impl DeploymentList {
         (revision.extra, revision.source_revision_config.extra) = Default::default();
         (row.newest, row.newest_error) = (Some(revision), None);
         // Sorting and filtering ten thousand rows again is expensive, so only when the view is affected.
-        self.stale |= !self.filter.is_empty() || matches!(self.sort.column, Column::Newest | Column::Live);
+        self.stale |= !self.filter.is_empty() || matches!(self.sort.order, Order::Problems | Order::Age);
         true
     }
 
@@ -399,22 +435,32 @@ impl DeploymentList {
         }
     }
 
-    /// Recomputes the view if the rows, the filter or the order changed.
-    pub fn refresh(&mut self) {
-        if !std::mem::take(&mut self.stale) {
+    /// Recomputes the view if the rows, the filter or the order changed. While the user is at work, rows keep their order, and new
+    /// ones are added at the end; the order follows once no key was pressed for a while.
+    pub fn refresh(&mut self, now: Timestamp) {
+        let is_at_work = self.key_at.is_some_and(|at| now.duration_since(at).abs() < ORDER_STAYS);
+        if !self.stale && (is_at_work || !self.is_order_due) {
             return;
         }
+        let stays = is_at_work && !std::mem::take(&mut self.is_reordered);
+        // Sorted again once the user pauses.
+        (self.stale, self.is_order_due) = (false, stays);
+        let before: HashMap<&str, usize> = match stays {
+            true => self.ids.iter().enumerate().map(|(n, id)| (id.as_str(), n)).collect(),
+            false => HashMap::new(),
+        };
         let mut fitting: Vec<(Fit, usize)> =
             self.rows.iter().enumerate().filter_map(|(i, row)| Some((self.filter.fit(row)?, i))).collect();
-        let (rows, Sort { column, reversed }) = (&self.rows, self.sort);
+        let (rows, Sort { order: by, reversed }) = (&self.rows, self.sort);
         fitting.sort_by(|(fit_a, a), (fit_b, b)| {
             let (a, b) = (&rows[*a], &rows[*b]);
-            let order = compare(column, a, b);
+            let place = |row: &Row| before.get(row.id.as_str()).copied().unwrap_or(usize::MAX);
+            let order = by.compare(a, b);
             let order = if reversed { order.reverse() } else { order };
             // Unknown values are last in both directions.
-            let order = is_unknown(column, a).cmp(&is_unknown(column, b)).then(order);
-            let rest = || compare(Column::Name, a, b).then(a.profile.cmp(&b.profile)).then_with(|| a.id.cmp(&b.id));
-            fit_a.cmp(fit_b).then(order).then_with(rest)
+            let order = by.is_unknown(a).cmp(&by.is_unknown(b)).then(order);
+            let rest = || Order::Name.compare(a, b).then(a.profile.cmp(&b.profile)).then_with(|| a.id.cmp(&b.id));
+            place(a).cmp(&place(b)).then(fit_a.cmp(fit_b)).then(order).then_with(rest)
         });
         self.view = fitting.into_iter().map(|(_, i)| i).collect();
         self.ids = self.view.iter().map(|i| rows[*i].id.clone()).collect();
@@ -459,7 +505,7 @@ impl DeploymentList {
         let is_changed = self.filter.text() != text;
         if is_changed {
             self.filter = Filter::new(text, &FIELDS);
-            self.stale = true;
+            (self.stale, self.is_reordered) = (true, true);
         }
         is_changed
     }
@@ -472,24 +518,27 @@ impl DeploymentList {
     /// Changes the order of the rows.
     pub fn set_sort(&mut self, sort: Sort) {
         self.stale |= self.sort != sort;
+        self.is_reordered |= self.sort != sort;
         self.sort = sort;
     }
 
     /// Adjusts the selection to the rows and the height of the window.
-    pub fn clamp(&mut self, height: usize) {
-        self.refresh();
+    pub fn clamp(&mut self, height: usize, now: Timestamp) {
+        self.refresh(now);
+        // Until the user is at work, the first row is selected, whichever profile answers first.
+        if !self.touched {
+            self.picker = Picker::default();
+        }
         self.picker.clamp(&self.ids, height);
     }
 
     /// Moves the selection by rows.
     pub fn step(&mut self, height: usize, by: isize) {
-        self.refresh();
         self.picker.step(&self.ids, height, by);
     }
 
     /// Selects a row by its index in the view.
     pub fn select(&mut self, height: usize, number: usize) {
-        self.refresh();
         self.picker.select(&self.ids, height, number);
     }
 

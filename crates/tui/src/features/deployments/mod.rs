@@ -1,6 +1,8 @@
 //! The deployments of all profiles, and the revisions of one.
 
 pub mod columns;
+mod details;
+pub mod last_day;
 pub mod list;
 mod panes;
 pub mod revisions;
@@ -12,15 +14,21 @@ pub mod watch;
 
 use crate::session::Cx;
 use crate::session::msg::RevisionRef;
-use crate::session::profile::ProfileState;
 use crate::widgets::list::Picker;
+use last_day::Past;
 use list::{DeploymentList, RowId};
 use revisions::History;
+use runtail_api::ApiError;
+use runtail_core::model::FailureCard;
+use runtail_core::text;
 
 pub use panes::{ListPane, RevisionsPane};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use watch::Watch;
+
+/// Rows whose contents determine the widths of the columns.
+const MAX_MEASURED: usize = 200;
 
 /// The deployments of all profiles, their revisions, and the watched revisions.
 #[derive(Debug, Default)]
@@ -36,6 +44,10 @@ pub struct Deployments {
     pub deleting: BTreeMap<(Arc<str>, Arc<str>), String>,
     /// The revision marked for a comparison.
     pub compared: Option<RevisionRef>,
+    /// The revisions of the last day of each row on the screen, for the strip.
+    pub past: HashMap<String, Past>,
+    /// The explanations of failed revisions that were selected.
+    pub cards: BTreeMap<RevisionRef, Result<Box<FailureCard>, ApiError>>,
 }
 
 impl Deployments {
@@ -56,9 +68,20 @@ impl Deployments {
 
     /// Returns the columns of the list that fit.
     pub fn columns(&self, cx: &Cx<'_>) -> Vec<columns::Place> {
-        let longest = |text: fn(&ProfileState) -> &str| {
-            cx.session.profiles.iter().map(|p| runtail_core::text::width(text(p))).max().unwrap_or(0) as u16
+        let longest = |of: &dyn Fn(&list::Row) -> usize| {
+            // The widths depend on the rows on the screen and near it, not on ten thousand others.
+            self.list.all_shown().take(MAX_MEASURED).map(of).max().unwrap_or(0).min(100) as u16
         };
-        columns::layout(cx.area.w, longest(|p| p.tag()), longest(|p| &p.name))
+        let width = |text: &str| text::width(&text::clean(text::head(text, 400)));
+        let widths = columns::Widths {
+            name: longest(&|row| width(&row.name)),
+            tag: cx.session.profiles.iter().map(|profile| width(profile.tag())).max().unwrap_or(0) as u16,
+            commit: longest(&|row| view::made_from(row).map_or(0, |from| width(&from))),
+            url: longest(&|row| match &row.deployment {
+                Some(_) => 0,
+                None => row.url.as_deref().map_or(0, width),
+            }),
+        };
+        columns::layout(cx.area.w, widths)
     }
 }

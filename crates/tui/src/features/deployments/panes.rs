@@ -1,22 +1,24 @@
 //! The two panes: the list of deployments, and the revisions of the selected one.
 
-use super::columns::Place;
+use super::columns::Order;
 use super::list::{Row, Sort};
-use super::{Deployments, revisions_view, view};
+use super::{Deployments, details, revisions_view, view};
 use crate::input::action::{Action, Context};
 use crate::session::msg::{Described, LogRef, RevisionRef};
+use crate::session::profile::ProfileState;
 use crate::session::subject::Subject;
 use crate::session::{Component, Cx, Requests, Route, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
+use crate::widgets::line::Line;
+use jiff::Timestamp;
 use runtail_api::LogKind;
-use runtail_core::model::{DeploymentSpec, Intent, Revision, StatusTime, compare, without_natural};
+use runtail_core::model::{DeploymentSpec, Intent, Phase, Revision, StatusTime, compare, without_natural};
 use runtail_core::text;
 use std::sync::Arc;
 
-/// Lines above the rows of the list: title and column headers.
-const LIST_HEAD: u16 = 2;
-/// Lines above the rows of the revisions: title and next poll.
+/// Lines above the rows of the list and of the revisions: column headers.
+const LIST_HEAD: u16 = 1;
 const REVISIONS_HEAD: u16 = 1;
 
 /// The list of deployments.
@@ -47,14 +49,47 @@ impl Deployments {
         view::deployments(self, cx, canvas);
     }
 
-    /// Draws the revisions.
-    pub fn view_revisions(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
-        revisions_view::revisions(self, cx, canvas);
+    /// Returns the title of the list.
+    pub fn list_title(&self, cx: &Cx<'_>) -> Line {
+        view::title(self, cx)
+    }
+
+    /// Returns whether a list without a frame has a title, because it says more than the number of deployments.
+    pub fn has_title(&self, session: &Session) -> bool {
+        let is_plain = self.list.filter().is_empty() && self.list.marked.is_empty() && self.watches.is_empty();
+        let is_complete =
+            |p: &ProfileState| !p.control_plane || (p.loaded_at.is_some() && p.error.is_none() && p.partial.is_none());
+        !is_plain || self.list.sort() != Sort::default() || !session.profiles.iter().all(is_complete)
+    }
+
+    /// Draws the revisions. `has_details`: whether the details of the selected one are beside them.
+    pub fn view_revisions(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>, has_details: bool) {
+        revisions_view::revisions(self, cx, canvas, has_details);
+    }
+
+    /// Returns the title of the revisions.
+    pub fn revisions_title(&self, cx: &Cx<'_>) -> Line {
+        revisions_view::title(self, cx)
+    }
+
+    /// Draws the details of the selected revision.
+    pub fn view_details(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+        details::details(self, cx, canvas);
+    }
+
+    /// Returns the title of the details.
+    pub fn details_title(&self, cx: &Cx<'_>) -> Line {
+        details::title(self, cx)
+    }
+
+    /// Draws the lines about the selected deployment below a narrow list.
+    pub fn view_summary(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+        details::summary(self, cx, canvas);
     }
 
     /// Fits both scroll positions to their contents.
-    pub fn relayout(&mut self, list: Area, revisions: Area) {
-        self.list.clamp(height(list, LIST_HEAD));
+    pub fn relayout(&mut self, list: Area, revisions: Area, now: Timestamp) {
+        self.list.clamp(height(list, LIST_HEAD), now);
         let ids = self.revision_ids();
         self.revision_picker.clamp(&ids, height(revisions, REVISIONS_HEAD));
     }
@@ -89,7 +124,7 @@ impl Deployments {
         }
     }
 
-    fn revision_ref(row: &Row, revision: &str) -> Option<RevisionRef> {
+    pub(super) fn revision_ref(row: &Row, revision: &str) -> Option<RevisionRef> {
         let deployment = row.deployment.as_ref()?;
         Some(RevisionRef {
             profile: row.profile_name.clone(),
@@ -176,8 +211,8 @@ impl Deployments {
     }
 
     /// Compares the selected revision with the marked one, otherwise with the previous one.
-    fn compare(&self) -> Requests {
-        let Some((of, _)) = self.chosen_revision(true) else { return Requests::none() };
+    fn compare(&self, in_revisions: bool) -> Requests {
+        let Some((of, _)) = self.chosen_revision(in_revisions) else { return Requests::none() };
         let marked = self.compared.clone().filter(|m| m.deployment == of.deployment && *m != of);
         let revisions = self.history().map(|h| h.revisions.as_slice()).unwrap_or(&[]);
         // Only the list has all fields of a revision.
@@ -219,13 +254,16 @@ impl Deployments {
 
     /// Opens the editor for a new deployment of the chosen profile.
     fn create(&self, session: &Session) -> Requests {
-        let Some(profile) = self.chosen_profile(session) else {
+        let mut all = session.profiles.iter().filter(|profile| profile.control_plane).map(|profile| &profile.name);
+        let (Some(first), second) = (all.next(), all.next()) else {
             return Requests::error("No profile has a control plane to create a deployment on.");
         };
-        if session.is_read_only(&profile) {
-            return Requests::error(session.read_only_text(&profile));
+        if second.is_none() && session.is_read_only(first) {
+            return Requests::error(session.read_only_text(first));
         }
-        Route::Edit(Subject::CreateDeployment { profile }, DeploymentSpec::EXAMPLE.to_string()).into()
+        // Among several, the profile is a field of the form.
+        let profile = if second.is_some() { "".into() } else { first.clone() };
+        Route::Edit(Subject::CreateDeployment { profile }, DeploymentSpec::NEW.to_string()).into()
     }
 
     /// Opens the editor with the current settings of the selected deployment.
@@ -266,9 +304,7 @@ impl Deployments {
             Action::Interrupt => {
                 self.change_revision(in_revisions, |deployment, revision| Intent::Interrupt { deployment, revision })
             }
-            Action::Rollback if !in_revisions => {
-                Err(Requests::info("Choose a revision to roll back to; press Tab for the revisions."))
-            }
+            Action::Rollback if !in_revisions => self.roll_back_newest(),
             Action::Rollback => {
                 self.change_revision(in_revisions, |deployment, revision| Intent::Rollback { deployment, revision })
             }
@@ -277,11 +313,23 @@ impl Deployments {
         result.unwrap_or_else(|notice| notice)
     }
 
-    /// Sorts by a column, in reverse if it is already sorted by it.
-    fn sort_by(&mut self, place: Place) {
+    /// Starts a rollback of the selected deployment to the newest revision that was deployed before its newest one.
+    fn roll_back_newest(&self) -> OrNotice<Requests> {
+        let (row, profile, id) = self.chosen_deployment()?;
+        let older = self.history().into_iter().flat_map(|history| history.revisions.iter().skip(1));
+        let Some(good) = older.into_iter().find(|revision| revision.phase() == Phase::Deployed) else {
+            let text = format!("{} has no earlier deployed revision in its list to roll back to.", row.title());
+            return Err(Requests::info(text));
+        };
+        let intent = Intent::Rollback { deployment: id, revision: good.id.clone() };
+        Ok(Route::Change(profile, Box::new(intent)).into())
+    }
+
+    /// Sorts by an order, in reverse if it is already the current one.
+    fn sort_by(&mut self, order: Order) {
         let sort = self.list.sort();
-        let reversed = sort.column == place.column && !sort.reversed;
-        self.list.set_sort(Sort { column: place.column, reversed });
+        let reversed = sort.order == order && !sort.reversed;
+        self.list.set_sort(Sort { order, reversed });
     }
 
     fn act_on_selected(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
@@ -311,7 +359,10 @@ impl Deployments {
                     }
                 }
             },
-            Action::Update | Action::Delete => return self.change(cx.session, action, false),
+            Action::Compare => return self.compare(false),
+            Action::Update | Action::Delete | Action::Redeploy | Action::Rollback | Action::Interrupt => {
+                return self.change(cx.session, action, false);
+            }
             Action::Open | Action::Right | Action::NewRun => {
                 let Some(server) = row.server(&cx.session.profiles) else {
                     return Requests::error(no_address(&row.name));
@@ -344,12 +395,9 @@ impl Component for ListPane<'_> {
         let list = &mut self.0.list;
         match action {
             Action::Sort => {
-                let sort = list.sort();
-                let columns = self.0.columns(cx);
-                let at = columns.iter().position(|p| p.column == sort.column);
-                if let Some(next) = columns.get(at.map_or(0, |at| (at + 1) % columns.len())) {
-                    self.0.list.set_sort(Sort { column: next.column, reversed: false });
-                }
+                let next = list.sort().order.next();
+                list.set_sort(Sort { order: next, reversed: false });
+                return Requests::info(format!("Sorted {}.", next.word()));
             }
             Action::Create => return self.0.change(cx.session, action, false),
             Action::ReverseSort => {
@@ -374,8 +422,8 @@ impl Component for ListPane<'_> {
             // A click on a column header sorts by it.
             None if y + 1 == LIST_HEAD => {
                 let header = self.0.columns(cx).into_iter().find(|p| (p.x..=p.x + p.width).contains(&x));
-                if let Some(place) = header {
-                    self.0.sort_by(place);
+                if let Some(order) = header.and_then(|place| place.column.order()) {
+                    self.0.sort_by(order);
                 }
             }
             None => {}
@@ -434,7 +482,7 @@ impl Component for RevisionsPane<'_> {
             Action::Explain => deployments.explain(cx.session, true),
             Action::Watch => deployments.toggle_watch_of(cx.session, true),
             Action::Mark => deployments.mark_revision(),
-            Action::Compare => deployments.compare(),
+            Action::Compare => deployments.compare(true),
             Action::BuildLog => deployments.logs(LogKind::Build, true),
             Action::ServerLog => deployments.logs(LogKind::Server, true),
             _ => Requests::none(),
@@ -460,7 +508,7 @@ impl Component for RevisionsPane<'_> {
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
-        self.0.view_revisions(cx, canvas);
+        self.0.view_revisions(cx, canvas, false);
         None
     }
 }

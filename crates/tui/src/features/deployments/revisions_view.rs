@@ -3,123 +3,115 @@
 use super::Deployments;
 use super::list::Listed;
 use super::revisions::History;
-use super::view::{region, revision_age};
+use super::view::{phase_line, region, revision_age};
 use crate::session::Cx;
-use crate::session::msg::NextPoll;
+use crate::session::msg::{NextPoll, RevisionRef};
+use crate::session::profile::server_software;
 use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
-use crate::widgets::theme::phase_glyph;
 use jiff::Timestamp;
 use runtail_core::model::{Phase, Revision, RevisionRole};
 use runtail_core::text;
 use std::time::Duration;
 
-/// Maximum columns of a row.
-const MAX_WIDTH: u16 = 100;
+/// Columns of the role and of the gaps before it.
+const ROLE: usize = 12;
+/// Columns of the duration and of the age.
+const TIMES: usize = 13;
 
-/// Draws the pane.
-pub(super) fn revisions(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
-    let (area, focused) = (cx.area, cx.is_focused);
-    let rows = below(area, 1);
-    let Some(row) = d.list.selected() else {
-        canvas.title(area, "REVISIONS", focused);
-        return canvas.words(rows, Tone::Dim, "No deployment selected.");
-    };
-    let used = canvas.title(area, "REVISIONS", focused);
+/// Returns the title: whose revisions these are, and whether polling them has a problem.
+pub(super) fn title(d: &Deployments, cx: &Cx<'_>) -> Line {
+    let tone = if cx.is_focused { Tone::Focus } else { Tone::Dim };
+    let Some(row) = d.list.selected() else { return Line::of(tone, "Revisions") };
+    let what = if row.deployment.is_some() { "Revisions of " } else { "Agent server " };
+    let mut line = Line::of(tone, &format!("{what}{}", row.name));
+    // In its list the deployment has its region beside it.
+    let is_alone = cx.area.w >= cx.session.size.0;
     let region = region(cx, row);
-    let mut head = Line::of(Tone::Dim, "of ");
-    if !region.is_empty() {
-        head.push(Tone::Dim, &format!("{region} › "));
+    if is_alone && !region.is_empty() {
+        line.push(Tone::Dim, &format!(" · {region}"));
     }
-    head.push(Tone::Plain, &row.name);
-    let Some(deployment) = &row.deployment else {
-        canvas.line(area.x + used + 2, area.y, area.w.saturating_sub(used + 3), &head);
-        return agent_server(d, cx, canvas, rows);
-    };
+    let halted = cx.session.profiles.get(row.profile).is_some_and(|p| p.halted);
+    let trouble = d.history().and_then(|history| poll_trouble(history, cx, halted));
+    line.right(Tone::Plain, &trouble.unwrap_or_default())
+}
+
+/// Returns why the revisions are not being polled, or the error of the last poll.
+fn poll_trouble(history: &History, cx: &Cx<'_>, halted: bool) -> Option<String> {
+    let now = cx.session.now;
+    match (&history.error, history.next_poll?) {
+        _ if halted => Some("stopped, r retries".into()),
+        (_, NextPoll::GaveUp) => Some("timed out, r polls again".into()),
+        (_, NextPoll::Stopped) => Some("stopped, r retries".into()),
+        (Some(error), NextPoll::At(at)) => {
+            let wait = Duration::try_from(at - now).unwrap_or_default();
+            let old = history.loaded_at.and_then(|t| Duration::try_from(now - t).ok()).map(text::age);
+            let old = old.map(|age| format!("{age} old · ")).unwrap_or_default();
+            let when = match wait.as_secs() {
+                0 => "retrying…".to_string(),
+                _ => format!("retry in {}", text::age(wait)),
+            };
+            Some(format!("{old}{} · {when}", error.badge()))
+        }
+        (None, NextPoll::At(_)) => None,
+    }
+}
+
+/// Draws the pane. `has_details`: whether the details of the selected revision are beside it.
+pub(super) fn revisions(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>, has_details: bool) {
+    let area = cx.area;
+    let Some(row) = d.list.selected() else { return canvas.words(area, Tone::Dim, "No deployment selected.") };
+    let Some(deployment) = &row.deployment else { return agent_server(d, cx, canvas, area) };
     let history = d.history();
     let halted = cx.session.profiles.get(row.profile).is_some_and(|p| p.halted);
-    if let Some(history) = history {
-        head = head.right(Tone::Dim, &next_poll(history, cx, halted));
-    }
-    canvas.line(area.x + used + 2, area.y, area.w.saturating_sub(used + 3), &head);
     if row.gone {
-        return canvas.words(rows, Tone::Plain, "This deployment was deleted.");
+        return canvas.words(area, Tone::Plain, "This deployment was deleted.");
     }
     if halted && history.is_none_or(|h| h.loaded_at.is_none()) {
-        return canvas.words(rows, Tone::Plain, "Not loaded: the key was rejected.\n\nPress r to retry.");
+        return canvas.words(area, Tone::Plain, "Not loaded: the key was rejected.\n\nPress r to retry.");
     }
-    let Some(history) = history else { return canvas.words(rows, Tone::Dim, "Loading revisions…") };
+    let Some(history) = history else { return canvas.words(area, Tone::Dim, "Loading revisions…") };
     match (&history.error, history.loaded_at) {
-        (Some(error), None) => return canvas.words(rows, Tone::Bad, &error.story()),
-        (None, None) => return canvas.words(rows, Tone::Dim, "Loading revisions…"),
-        _ if history.revisions.is_empty() => return canvas.words(rows, Tone::Plain, "No revisions."),
+        (Some(error), None) => return canvas.words(area, Tone::Bad, &error.story()),
+        (None, None) => return canvas.words(area, Tone::Dim, "Loading revisions…"),
+        _ if history.revisions.is_empty() => return canvas.words(area, Tone::Plain, "No revisions."),
         _ => {}
     }
-    let mut rows = rows;
+    let columns = Columns::of(history, usize::from(area.w.saturating_sub(4)));
+    canvas.line(area.x + 3, area.y, area.w.saturating_sub(4), &columns.head());
+    let mut rows = below(area, 1);
     if !history.was_sorted {
         let words = "The server's list was not sorted by date; sorted here.";
-        canvas.foreign(rows.x + 3, rows.y, rows.w.saturating_sub(4), words, Tone::Moving);
+        canvas.foreign(rows.x + 3, rows.y, rows.w.saturating_sub(4), words, Tone::Dim);
         rows = below(rows, 1);
     }
-    list(d, cx, history, deployment, canvas, rows, focused);
+    let lines = lines(d, cx, history, columns, has_details);
+    draw_lines(d, cx, history, deployment, &lines, rows, canvas);
 }
 
-fn next_poll(history: &History, cx: &Cx<'_>, halted: bool) -> String {
-    match (&history.error, history.next_poll) {
-        _ if halted => "stopped, r retries".into(),
-        (_, Some(NextPoll::GaveUp)) => "timed out, r polls again".into(),
-        (_, Some(NextPoll::Stopped)) => "stopped, r retries".into(),
-        (error, Some(NextPoll::At(at))) => {
-            let wait = Duration::try_from(at - cx.session.now).unwrap_or_default();
-            let is_final = history.revisions.first().is_some_and(|r| r.phase().is_final());
-            match error {
-                Some(error) => {
-                    let old =
-                        history.loaded_at.and_then(|t| Duration::try_from(cx.session.now - t).ok()).map(text::age);
-                    let old = old.map(|age| format!("{age} old · ")).unwrap_or_default();
-                    let when = if wait.as_secs() == 0 {
-                        "retrying…".into()
-                    } else {
-                        format!("retry in {}", text::age(wait))
-                    };
-                    format!("{old}{} · {when}", error.badge())
-                }
-                None if is_final => "idle".into(),
-                None if wait.as_secs() == 0 => "polling…".into(),
-                None => format!("next poll in {}", text::age(wait)),
-            }
-        }
-        (_, None) => String::new(),
-    }
-}
-
-fn list(
+/// Returns a line for each revision, with its index, and the lines about it below.
+fn lines(
     d: &Deployments,
     cx: &Cx<'_>,
     history: &History,
-    deployment: &Listed,
-    canvas: &mut Canvas<'_>,
-    rows: Area,
-    focused: bool,
-) {
-    // A row as wide as a wide screen would be hard to read.
-    let rows = Area { w: rows.w.min(MAX_WIDTH), ..rows };
+    columns: Columns,
+    has_details: bool,
+) -> Vec<(Option<usize>, Line)> {
     let mut lines: Vec<(Option<usize>, Line)> = Vec::new();
     let reported = reported(d, cx);
     let when = reported.and_then(|(_, at)| Duration::try_from(cx.session.now - at?).ok());
     let when = when.map(|age| format!(", {} ago", text::age(age))).unwrap_or_default();
     for (number, revision) in history.revisions.iter().enumerate() {
-        lines.push((
-            Some(number),
-            revision_line(history, revision, deployment, d, cx, rows.w.saturating_sub(4) as usize),
-        ));
-        let phases = history.phases(&revision.id, cx.session.now);
-        if !phases.is_empty() && (number == 0 || !revision.phase().is_final()) {
-            lines.push((None, phases_line(&phases, revision)));
-        }
-        if let Some(message) = revision.extra.get("status_message").and_then(|m| m.as_str()).filter(|m| !m.is_empty()) {
-            lines.push((None, Line::of(Tone::Bad, "  ").with(Tone::Plain, message)));
+        lines.push((Some(number), revision_line(history, revision, d, cx, columns)));
+        if !has_details {
+            let phases = history.phases(&revision.id, cx.session.now);
+            if !phases.is_empty() && (number == 0 || !revision.phase().is_final()) {
+                lines.push((None, phases_line(&phases, revision)));
+            }
+            if let Some(message) = status_message(revision) {
+                lines.push((None, Line::of(Tone::Bad, "  ").with(Tone::Plain, message)));
+            }
         }
         if reported.as_ref().is_some_and(|(id, _)| *id == revision.id) {
             lines.push((None, Line::of(Tone::Dim, &format!("  reported by the server{when}"))));
@@ -129,6 +121,23 @@ fn list(
         let words = format!("  The server reports {}, not listed here.", text::short_id(id));
         lines.push((None, Line::of(Tone::Dim, &words)));
     }
+    lines
+}
+
+/// Returns what the server says about the status of a revision.
+pub(super) fn status_message(revision: &Revision) -> Option<&str> {
+    revision.extra.get("status_message").and_then(|message| message.as_str()).filter(|message| !message.is_empty())
+}
+
+fn draw_lines(
+    d: &Deployments,
+    cx: &Cx<'_>,
+    history: &History,
+    deployment: &Listed,
+    lines: &[(Option<usize>, Line)],
+    rows: Area,
+    canvas: &mut Canvas<'_>,
+) {
     let at = d.revision_picker.at(&d.revision_ids());
     let marked = lines.iter().position(|(n, _)| n.is_some() && *n == at).unwrap_or(0);
     let height = rows.h as usize;
@@ -137,17 +146,15 @@ fn list(
         let y = rows.y + i as u16;
         canvas.line(rows.x + 3, y, rows.w.saturating_sub(4), line);
         if let Some(revision) = number.and_then(|n| history.revisions.get(n)) {
-            let is_this = |of: &crate::session::msg::RevisionRef| {
-                *of.revision == *revision.id && *of.deployment == *deployment.id
-            };
+            let is_this = |of: &RevisionRef| *of.revision == *revision.id && *of.deployment == *deployment.id;
             if d.compared.as_ref().is_some_and(is_this) {
-                canvas.foreign(rows.x, y, 1, "+", Tone::Accent);
+                canvas.foreign(rows.x + 2, y, 1, "+", Tone::Accent);
             } else if d.watches.keys().any(is_this) {
-                canvas.foreign(rows.x, y, 1, "»", Tone::Accent);
+                canvas.foreign(rows.x + 2, y, 1, "»", Tone::Accent);
             }
         }
         if number.is_some() && *number == at {
-            canvas.select(Area { h: 1, ..rows }, y, focused);
+            canvas.select(Area { h: 1, ..rows }, y, cx.is_focused);
         }
     }
 }
@@ -159,39 +166,79 @@ fn reported<'a>(d: &Deployments, cx: &'a Cx<'_>) -> Option<(&'a str, Option<Time
     Some((info.value.as_ref()?.revision()?, info.at))
 }
 
-fn revision_line(
-    history: &History,
-    revision: &Revision,
-    deployment: &Listed,
-    d: &Deployments,
-    cx: &Cx<'_>,
-    width: usize,
-) -> Line {
-    let (glyph, tone) = phase_glyph(revision.phase());
-    // The column is as wide as its longest status, so that the next column stays aligned.
-    let longest = history.revisions.iter().map(|r| text::width(&text::clean(&r.status))).max().unwrap_or(0);
-    let status_width = longest.clamp(14, 24);
-    let word = if revision.status.is_empty() { "no status" } else { &revision.status };
-    let mut line = Line::of(tone, &format!("{glyph} ")).with(Tone::Plain, &format!("{word:<status_width$} "));
-    let made_from = revision.source_revision_config.made_from().unwrap_or_else(|| text::short_id(&revision.id));
-    let profile = d.list.selected().and_then(|r| cx.session.profiles.get(r.profile));
-    let age = profile.map(|p| revision_age(p, revision, cx.session.now)).unwrap_or_default();
-    let roles = history.roles(Some(deployment), profile.and_then(|p| p.loaded_at));
-    // Reserve room for role and age at the right edge.
-    let room = width.saturating_sub(line.width() + if roles.derived { 23 } else { 17 });
-    line.push(Tone::Dim, &text::fit(&text::clean(&made_from), room));
-    let role = match roles.of(&revision.id, &revision.status) {
-        // The server does not report which revision serves traffic.
-        RevisionRole::Serving if roles.derived => ("serving, derived", Tone::Good),
-        role @ RevisionRole::Serving => (role.word(), Tone::Good),
-        role @ RevisionRole::Superseded => (role.word(), Tone::Dim),
-        role @ RevisionRole::Candidate => (role.word(), Tone::Moving),
-        role => (role.word(), Tone::Dim),
-    };
-    line.right(role.1, role.0).right(Tone::Dim, &format!("{:>5}", age))
+/// The widths of the columns, without gaps.
+#[derive(Clone, Copy)]
+struct Columns {
+    state: usize,
+    commit: usize,
 }
 
-fn phases_line(phases: &[(String, Duration, bool)], revision: &Revision) -> Line {
+impl Columns {
+    fn of(history: &History, width: usize) -> Columns {
+        // As wide as the longest status, so that the next column stays aligned.
+        let longest = history.revisions.iter().map(|r| text::width(&text::clean(&r.status)) + 2).max().unwrap_or(0);
+        let state = longest.clamp(14, 24);
+        Columns { state, commit: width.saturating_sub(state + 2 + ROLE + TIMES) }
+    }
+
+    fn head(self) -> Line {
+        let Columns { state, commit } = self;
+        let text = format!("{:<state$}  {:<commit$}{:<ROLE$}{:>7} {:>5}", "STATE", "COMMIT", "  ROLE", "TOOK", "AGE");
+        Line::of(Tone::Dim, &text)
+    }
+}
+
+/// Returns the role of a revision: a word and its tone.
+pub(super) fn role_of(history: &History, revision: &Revision, d: &Deployments, cx: &Cx<'_>) -> (&'static str, Tone) {
+    let row = d.list.selected();
+    let deployment = row.and_then(|row| row.deployment.as_ref());
+    let profile = row.and_then(|row| cx.session.profiles.get(row.profile));
+    let roles = history.roles(deployment, profile.and_then(|p| p.loaded_at));
+    match roles.of(&revision.id, &revision.status) {
+        // The server does not report which revision serves traffic.
+        RevisionRole::Serving if roles.derived => ("serving?", Tone::Good),
+        role @ RevisionRole::Serving => (role.word(), Tone::Good),
+        role @ RevisionRole::Candidate => (role.word(), Tone::Moving),
+        role => (role.word(), Tone::Dim),
+    }
+}
+
+fn revision_line(history: &History, revision: &Revision, d: &Deployments, cx: &Cx<'_>, columns: Columns) -> Line {
+    let mut line = phase_line(revision);
+    let pad = |line: &mut Line, to: usize| {
+        let used = line.width();
+        line.push(Tone::Plain, &" ".repeat(to.saturating_sub(used)));
+    };
+    pad(&mut line, columns.state + 2);
+    let made_from = revision.source_revision_config.made_from().unwrap_or_else(|| text::short_id(&revision.id));
+    line.push(Tone::Plain, &text::fit(&text::clean(&made_from), columns.commit));
+    pad(&mut line, columns.state + 2 + columns.commit);
+    let (word, tone) = role_of(history, revision, d, cx);
+    line.push(tone, &format!("  {word}"));
+    pad(&mut line, columns.state + 2 + columns.commit + ROLE);
+    let profile = d.list.selected().and_then(|r| cx.session.profiles.get(r.profile));
+    let age = profile.map(|p| revision_age(p, revision, cx.session.now)).unwrap_or_default();
+    let took = took(history, revision, cx.session.now).map(text::duration).unwrap_or_default();
+    line.push(Tone::Plain, &format!("{took:>7} "));
+    line.push(Tone::Dim, &format!("{age:>5}"));
+    line
+}
+
+/// Returns how long a revision took until it was final, by its record, or how long it has been in progress.
+pub(super) fn took(history: &History, revision: &Revision, now: Timestamp) -> Option<Duration> {
+    let created = revision.created_at?;
+    if !revision.phase().is_final() {
+        let phases = history.phases(&revision.id, now);
+        let seen: Duration = phases.iter().map(|(_, spent, _)| *spent).sum();
+        return (!seen.is_zero()).then_some(seen);
+    }
+    let took = Duration::try_from(revision.updated_at? - created).ok()?;
+    // A record may change long after the rollout.
+    (took <= Duration::from_secs(6 * 3600)).then_some(took)
+}
+
+/// Returns the time in each observed status.
+pub(super) fn phases_line(phases: &[(String, Duration, bool)], revision: &Revision) -> Line {
     let mut line = Line::of(Tone::Dim, "  ");
     for (i, (status, spent, from_start)) in phases.iter().enumerate() {
         if i > 0 {
@@ -199,17 +246,21 @@ fn phases_line(phases: &[(String, Duration, bool)], revision: &Revision) -> Line
         }
         let last = i + 1 == phases.len() && !revision.phase().is_final();
         let at_least = if *from_start { "" } else { "≥" };
-        // An unknown status is shown as received.
-        let word = match Phase::of(status) {
-            Phase::Unknown => status.clone(),
-            _ => status.to_lowercase().replace("awaiting_", "awaiting "),
-        };
+        let word = phase_word(status);
         line.push(if last { Tone::Plain } else { Tone::Dim }, &format!("{word} {at_least}{}", text::duration(*spent)));
     }
     if revision.phase() == Phase::Unknown && revision.status != "UNKNOWN" {
         line = line.right(Tone::Dim, "unknown status");
     }
     line
+}
+
+/// Returns a status word in lower case. An unknown status is shown as received.
+pub(super) fn phase_word(status: &str) -> String {
+    match Phase::of(status) {
+        Phase::Unknown => status.to_string(),
+        _ => status.to_lowercase().replace("awaiting_", "awaiting "),
+    }
 }
 
 /// Draws what an agent server reports about itself, because without a control plane it has no revisions.
@@ -221,8 +272,8 @@ fn agent_server(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>, area: Are
         Some((_, Some(error))) => canvas.words(area, Tone::Bad, &error.story()),
         Some((Some(info), None)) => {
             let text = format!(
-                "Local agent server: no revisions.\n\n{}\n{}",
-                crate::session::profile::server_software(info),
+                "Agent server without a control plane: no revisions.\n\n{}\n{}",
+                server_software(info),
                 server.url.trim_end_matches('/')
             );
             canvas.words(area, Tone::Plain, &text);

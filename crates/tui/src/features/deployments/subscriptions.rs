@@ -6,6 +6,7 @@ use crate::session::Cx;
 use crate::session::msg::{
     Epoch, NextPoll, Pace, RevisionRef, Subscription, SubscriptionId, SubscriptionKind, WantedRevision,
 };
+use std::sync::Arc;
 
 /// Maximum unknown newest revisions that a profile requests at once. When these are loaded, others follow.
 const MAX_UNKNOWN: usize = 16;
@@ -24,6 +25,7 @@ impl Deployments {
         for profile in session.profiles.iter().filter(|p| session.may_poll(&p.name)) {
             need(SubscriptionId::Deployments(profile.name.clone()), profile.epoch, 0);
             need(SubscriptionId::Newest(profile.name.clone()), profile.epoch, 0);
+            need(SubscriptionId::Past(profile.name.clone()), profile.epoch, 0);
         }
         if let Some(row) = self.list.selected()
             && let Some(deployment) = &row.deployment
@@ -32,6 +34,10 @@ impl Deployments {
         {
             let key = SubscriptionId::Revisions(row.profile_name.clone(), deployment.id.as_str().into());
             need(key, session.epoch_of(&row.profile_name), 20);
+        }
+        if let Some(of) = self.unexplained().filter(|of| cx.is_shown && session.may_poll(&of.profile)) {
+            let epoch = session.epoch_of(&of.profile);
+            need(SubscriptionId::Card(of), epoch, 0);
         }
         for of in self.watches.keys().filter(|of| session.may_poll(&of.profile)) {
             need(SubscriptionId::Watch(of.clone()), session.epoch_of(&of.profile), 0);
@@ -44,6 +50,7 @@ impl Deployments {
     /// Fills in the parameters that change while the polls run.
     pub fn fill(&self, cx: &Cx<'_>, subscriptions: &mut [Subscription]) {
         let newest = wanted_newest(self, cx);
+        let past = wanted_past(self, cx);
         let number = |name: &str| cx.session.profiles.iter().position(|p| &*p.name == name);
         for sub in subscriptions {
             match &sub.key {
@@ -55,6 +62,9 @@ impl Deployments {
                 SubscriptionId::Newest(profile) => {
                     sub.params.newest = number(profile).map(|n| newest[n].as_slice().into()).unwrap_or_default();
                     sub.params.pace = cx.session.pace(true);
+                }
+                SubscriptionId::Past(profile) => {
+                    sub.params.past = number(profile).map(|n| past[n].as_slice().into()).unwrap_or_default();
                 }
                 // A notification is urgent even while the window has no focus.
                 SubscriptionId::Watch(_) | SubscriptionId::Deletion(..) => sub.params.pace = Pace::Fast,
@@ -105,4 +115,24 @@ fn wanted_newest(d: &Deployments, cx: &Cx<'_>) -> Vec<Vec<WantedRevision>> {
 /// Returns the ids of a row's deployment and of its newest revision.
 fn newest_of(row: &Row) -> Option<(&str, &str)> {
     Some((row.deployment.as_ref()?.id.as_str(), row.newest_id()?))
+}
+
+/// Returns the deployments on the screen of each profile whose revisions were not read for the strip since their newest one
+/// changed.
+fn wanted_past(d: &Deployments, cx: &Cx<'_>) -> Vec<Vec<(Arc<str>, Arc<str>)>> {
+    let mut wanted = vec![Vec::new(); cx.session.profiles.len()];
+    if !cx.is_shown {
+        return wanted;
+    }
+    let height = Deployments::list_height(cx.area);
+    for row in d.list.picker.window(d.list.len(), height).into_iter().filter_map(|n| d.list.shown(n)) {
+        let is_known = |newest: &str| d.past.get(&row.id).is_some_and(|past| past.newest.as_deref() == Some(newest));
+        if let (Some((deployment, newest)), false) = (newest_of(row), row.gone)
+            && !is_known(newest)
+            && let Some(list) = wanted.get_mut(row.profile)
+        {
+            list.push((deployment.into(), newest.into()));
+        }
+    }
+    wanted
 }

@@ -1,6 +1,7 @@
 //! Applies the results of polls: lists, newest revisions, and the revisions of one deployment.
 
 use super::Deployments;
+use super::last_day::{Past, make_room as make_past_room};
 use super::list::Part;
 use super::revisions::make_room;
 use crate::session::msg::NextPoll;
@@ -53,6 +54,7 @@ impl Deployments {
                 self.list.apply(number, state, listing.items, part);
                 let list = &self.list;
                 self.histories.retain(|id, _| list.row(id).is_some());
+                self.past.retain(|id, _| list.row(id).is_some());
             }
             Err(error) => state.error = Some(error),
         }
@@ -81,6 +83,12 @@ impl Deployments {
         }
     }
 
+    /// Applies the revisions of the last day of a listed deployment.
+    pub fn on_past(&mut self, profile: &str, deployment: &str, revisions: &[Revision]) {
+        make_past_room(&mut self.past);
+        self.past.insert(format!("{profile}/{deployment}"), Past::new(revisions));
+    }
+
     /// Applies the revisions of a deployment.
     pub fn on_revisions(
         &mut self,
@@ -91,9 +99,12 @@ impl Deployments {
     ) -> Requests {
         let id = format!("{profile}/{deployment}");
         let skew = session.profile(profile).map(|p| p.skew).unwrap_or_default();
-        let history = self.histories.entry(id.clone()).or_default();
         let error = result.as_ref().err().cloned();
         let newest = result.as_ref().ok().and_then(|r| r.items.first()).cloned();
+        if let Ok(revisions) = &result {
+            self.on_past(profile, deployment, &revisions.items);
+        }
+        let history = self.histories.entry(id.clone()).or_default();
         history.apply(result, next, session.now, skew);
         make_room(&mut self.histories, &id);
         let mut out = Requests::none();

@@ -2,13 +2,14 @@
 
 use super::Deployments;
 use super::columns::{Column, Place};
+use super::last_day::{Past, hours, strip};
 use super::list::{Live, Row};
 use crate::session::Cx;
 use crate::session::profile::ProfileState;
 use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
-use crate::widgets::line::{Line, Tone};
-use crate::widgets::theme::{PRODUCTION, deployment_badge, phase_glyph};
+use crate::widgets::line::{Line, Piece, Tone};
+use crate::widgets::theme::{deployment_badge, phase_glyph};
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind};
 use runtail_core::model::{Phase, Revision};
@@ -17,199 +18,229 @@ use runtail_core::text;
 /// Draws the pane.
 pub(super) fn deployments(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let (area, focused) = (cx.area, cx.is_focused);
-    let used = canvas.title(area, "DEPLOYMENTS", focused);
-    canvas.line(area.x + used + 3, area.y, area.w.saturating_sub(used + 4), &summary(d, cx));
-    let columns = d.columns(cx);
-    headers(d, canvas, &columns, area.x, area.y + 1);
-    let rows = below(area, 2);
     let list = &d.list;
     if list.is_empty() {
         let (tone, words) = empty_state(d, cx);
-        return canvas.words(rows, tone, &words);
+        return canvas.words(area, tone, &words);
     }
+    let columns = d.columns(cx);
+    headers(d, canvas, &columns, area.x, area.y);
+    let rows = below(area, 1);
     let selected = list.picker.selected.as_deref();
     for (line, number) in list.picker.window(list.len(), rows.h as usize).into_iter().enumerate() {
         let (Some(row), y) = (list.shown(number), rows.y + line as u16) else { continue };
         let Some(profile) = cx.session.profiles.get(row.profile) else { continue };
-        if profile.production {
-            canvas.foreign(rows.x + 2, y, 1, PRODUCTION, Tone::Strong);
-        }
         for place in &columns {
             // Outdated rows are dim; the header shows their age.
             let stale = profile.error.is_some() && row.deployment.is_some();
-            let cell = cell(cx, profile, row, place.column);
-            draw_cell(canvas, rows.x, y, place, cell, stale);
+            let line = cell(d, cx, profile, row, place.column);
+            draw_cell(canvas, rows.x, y, place, line, stale);
         }
         if list.marked.contains(&row.id) {
-            canvas.foreign(rows.x, y, 1, "+", Tone::Accent);
+            canvas.foreign(rows.x + 2, y, 1, "+", Tone::Accent);
         } else if d.watches.keys().any(|w| w.profile == row.profile_name && row.is(&w.deployment)) {
-            canvas.foreign(rows.x, y, 1, "»", Tone::Accent);
+            canvas.foreign(rows.x + 2, y, 1, "»", Tone::Accent);
         }
         if Some(row.id.as_str()) == selected {
-            canvas.select(Area { h: 1, ..rows }, y, focused);
+            select(canvas, Area { h: 1, ..rows }, y, focused, columns.first());
         }
     }
 }
 
-/// Returns the number of deployments, and how many need attention. The header shows their age for each profile.
-fn summary(d: &Deployments, cx: &Cx<'_>) -> Line {
+/// Marks the selected row, and its name in bold.
+pub(super) fn select(canvas: &mut Canvas<'_>, area: Area, y: u16, focused: bool, name: Option<&Place>) {
+    let end = name.map_or(area.w, |place| place.x + place.width + 1);
+    canvas.select(Area { w: end.min(area.w), ..area }, y, focused);
+}
+
+/// Returns the title: the number of deployments, what could not be listed, the filter, marks and watches.
+pub(super) fn title(d: &Deployments, cx: &Cx<'_>) -> Line {
     let list = &d.list;
-    let mut line = Line::new();
-    let is_unread = |p: &ProfileState| p.loaded_at.is_none() && (p.is_first_load || p.error.is_some());
-    if list.rows.is_empty() && !cx.session.profiles.is_empty() && cx.session.profiles.iter().all(is_unread) {
-        // The number of deployments is unknown.
-    } else if list.filter().is_empty() {
-        line.push(Tone::Dim, &text::count(list.rows.len() as u64));
-    } else {
-        line.push(Tone::Dim, &format!("{} of {}", text::count(list.len() as u64), text::count(list.rows.len() as u64)));
+    let mut line = Line::of(if cx.is_focused { Tone::Focus } else { Tone::Dim }, "Deployments");
+    let mut add = |tone: Tone, text: &str| {
+        line.push(Tone::Dim, " · ");
+        line.push(tone, text);
+    };
+    let loading: Vec<&str> = cx.session.profiles.iter().filter(|p| is_loading(p)).map(|p| p.tag()).collect();
+    if list.rows.is_empty() && !loading.is_empty() {
+        add(Tone::Dim, &format!("loading {}…", loading.join(", ")));
+        return line;
     }
-    if cx.session.profiles.iter().any(|p| p.is_first_load && p.loaded_at.is_none()) {
-        line.push(Tone::Dim, " so far");
-    }
-    let (mut failed, mut moving) = (0, 0);
-    for revision in list.rows.iter().filter_map(|row| row.newest.as_ref()) {
-        match revision.phase() {
-            Phase::Failed => failed += 1,
-            Phase::Moving | Phase::Waiting | Phase::Unknown => moving += 1,
-            Phase::Deployed | Phase::Skipped | Phase::Interrupted => {}
+    let all = text::count(list.rows.len() as u64);
+    match list.filter().is_empty() {
+        true => add(Tone::Dim, &all),
+        false => {
+            add(Tone::Dim, &format!("{} of {all}", text::count(list.len() as u64)));
+            add(Tone::Accent, &format!("/{}", list.filter().text()));
         }
     }
-    for (count, phase) in [(failed, Phase::Failed), (moving, Phase::Moving)] {
-        if count > 0 {
-            let (glyph, tone) = phase_glyph(phase);
-            line.push(tone, &format!("   {glyph} "));
-            line.push(Tone::Plain, &text::count(count));
+    if !loading.is_empty() {
+        add(Tone::Dim, &format!("loading {}…", loading.join(", ")));
+    }
+    for profile in cx.session.profiles.iter().filter(|p| p.control_plane) {
+        let why = profile.error.as_ref().or(profile.partial.as_ref()).map(ApiError::badge);
+        match (why, profile.loaded_at) {
+            (Some(why), None) => add(Tone::Plain, &format!("{}: {why}, not listed", profile.tag())),
+            (Some(why), Some(at)) => {
+                add(Tone::Plain, &format!("{}: {why}, as of {}", profile.tag(), cx.session.dated_clock(at)));
+            }
+            (None, _) => {}
         }
     }
     if !list.marked.is_empty() {
-        line.push(Tone::Accent, &format!("   {} marked", list.marked.len()));
+        add(Tone::Accent, &format!("{} marked", list.marked.len()));
     }
-    if !list.filter().text().is_empty() {
-        line.push(Tone::Accent, &format!("   /{}", list.filter().text()));
+    if !d.watches.is_empty() {
+        add(Tone::Accent, &format!("» {} watched", d.watches.len()));
+    }
+    let sort = list.sort();
+    if sort != Default::default() {
+        add(Tone::Dim, &format!("{}{}", sort.order.word(), if sort.reversed { ", reversed" } else { "" }));
     }
     line
 }
 
+fn is_loading(profile: &ProfileState) -> bool {
+    profile.control_plane && profile.loaded_at.is_none() && profile.error.is_none() && !profile.halted
+}
+
 fn headers(d: &Deployments, canvas: &mut Canvas<'_>, columns: &[Place], x: u16, y: u16) {
-    let sort = d.list.sort();
+    let sorted_by = d.list.sort().order.column();
     for place in columns {
-        let sorts = place.column == sort.column;
-        let tone = if sorts { Tone::Plain } else { Tone::Dim };
-        let title = place.column.title();
-        let mark = match (sorts, sort.reversed) {
-            (true, false) => "▾",
-            (true, true) => "▴",
-            _ => "",
-        };
-        let room = place.width.saturating_sub(u16::from(sorts));
-        let at = match place.column {
-            Column::Age => x + place.x + place.width.saturating_sub(title.len() as u16 + u16::from(sorts)),
-            _ => x + place.x,
-        };
-        let used = canvas.foreign(at, y, room, title, tone);
-        canvas.foreign(at + used, y, 1, mark, Tone::Accent);
+        let title = place.column.title(place.width);
+        let shift = if place.column.is_right() { place.width.saturating_sub(title.len() as u16) } else { 0 };
+        let tone = if place.column == sorted_by { Tone::Strong } else { Tone::Dim };
+        canvas.foreign(x + place.x + shift, y, place.width, title, tone);
     }
 }
 
-/// The content of a cell: a glyph with its tone for a status, a text, and an age.
-struct Cell {
-    glyph: Option<(&'static str, Tone)>,
-    text: String,
-    tone: Tone,
-    age: String,
-}
-
-impl Cell {
-    fn of(tone: Tone, text: impl Into<String>) -> Cell {
-        Cell { glyph: None, text: text.into(), tone, age: String::new() }
+/// Returns the content of a cell.
+fn cell(d: &Deployments, cx: &Cx<'_>, profile: &ProfileState, row: &Row, column: Column) -> Line {
+    if row.deployment.is_none() {
+        return server_cell(cx, row, column);
     }
-
-    fn state(glyph: &'static str, tone: Tone, text: impl Into<String>) -> Cell {
-        let plain = if tone == Tone::Dim { Tone::Dim } else { Tone::Plain };
-        Cell { glyph: Some((glyph, tone)), ..Cell::of(plain, text) }
-    }
-}
-
-fn cell(cx: &Cx<'_>, profile: &ProfileState, row: &Row, column: Column) -> Cell {
-    let Some(deployment) = &row.deployment else { return server_cell(cx, row, column) };
-    let text = |text: Option<&str>| Cell::of(Tone::Dim, text.unwrap_or("-"));
+    let failed = row.newest.as_ref().is_some_and(|revision| revision.phase() == Phase::Failed);
+    let now = cx.session.now;
     match column {
-        Column::Name => Cell::of(Tone::Plain, &row.name),
-        Column::Region => Cell::of(Tone::Dim, &*row.tag),
-        Column::Profile => Cell::of(Tone::Dim, &*row.profile_name),
-        Column::State if row.gone => Cell::state("■", Tone::Dim, "gone"),
-        Column::Newest | Column::Live if row.gone => Cell::of(Tone::Dim, "-"),
-        Column::State => {
-            let (glyph, tone, word) = deployment_badge(deployment.status.as_deref());
-            Cell::state(glyph, tone, word)
-        }
-        Column::Newest => newest(cx, profile, row),
-        Column::Live => {
-            let tone = if row.live() == Live::Older { Tone::Plain } else { Tone::Dim };
-            Cell::of(tone, row.live().word())
-        }
+        Column::Name if row.gone => Line::of(Tone::Dim, &row.name),
+        Column::Name => Line::of(if failed { Tone::Bad } else { Tone::Plain }, &row.name),
+        Column::Region => Line::of(Tone::Dim, &row.tag),
+        Column::Newest => newest(profile, row),
         Column::Age => {
-            let age = deployment.created_at.map(|at| text::age(profile.since(at, cx.session.now)));
-            Cell { age: age.unwrap_or_else(|| "-".into()), ..Cell::of(Tone::Dim, "") }
+            let age = row.newest.as_ref().map(|revision| revision_age(profile, revision, now)).unwrap_or_default();
+            Line::of(Tone::Dim, &age)
         }
-        Column::Type => text(deployment.deployment_type.as_deref()),
-        Column::Source => text(deployment.source.as_deref()),
-        Column::Url => text(row.url.as_deref()),
+        Column::Serving => serving(d, profile, row, now),
+        Column::Past => match d.past.get(&row.id) {
+            Some(past) => strip(&hours(past, row.newest.as_ref(), profile.server_time(now))),
+            None => Line::new(),
+        },
+        Column::Busy => count(Tone::Plain, row.counts.busy),
+        Column::Waiting => count(Tone::Waiting, row.counts.waiting),
+        Column::Failed => count(Tone::Bad, row.counts.failed),
+        Column::Commit => Line::of(Tone::Plain, &made_from(row).unwrap_or_default()),
+        Column::Url => Line::of(Tone::Dim, row.url.as_deref().unwrap_or_default()),
     }
 }
 
-fn newest(cx: &Cx<'_>, profile: &ProfileState, row: &Row) -> Cell {
+/// Returns a number; nothing for zero.
+fn count(tone: Tone, number: usize) -> Line {
+    if number == 0 { Line::new() } else { Line::of(tone, &text::count(number as u64)) }
+}
+
+/// Returns what the newest revision was made from.
+pub(super) fn made_from(row: &Row) -> Option<String> {
+    row.newest.as_ref()?.source_revision_config.made_from()
+}
+
+/// Returns the status of the newest revision, or an unusual status of the deployment.
+fn newest(profile: &ProfileState, row: &Row) -> Line {
+    let status = row.deployment.as_ref().and_then(|deployment| deployment.status.as_deref());
+    if row.gone {
+        return Line::of(Tone::Plain, "■ ").with(Tone::Dim, "gone");
+    }
+    if !matches!(status, None | Some("READY" | "AWAITING_DATABASE")) {
+        let (glyph, tone, word) = deployment_badge(status);
+        return Line::of(tone, &format!("{glyph} ")).with(Tone::Plain, &word);
+    }
     match (&row.newest, &row.newest_error) {
-        (Some(revision), _) => {
-            let (glyph, tone) = phase_glyph(revision.phase());
-            let word = if revision.status.is_empty() { "no status" } else { &revision.status };
-            Cell { age: revision_age(profile, revision, cx.session.now), ..Cell::state(glyph, tone, word) }
+        (Some(revision), _) => phase_line(revision),
+        (None, Some(error)) => Line::of(Tone::Dim, &format!("? {}", error.badge())),
+        (None, None) if row.newest_id().is_none() => Line::of(Tone::Dim, "–"),
+        (None, None) if profile.halted => Line::of(Tone::Dim, "? not loaded"),
+        (None, None) => Line::of(Tone::Dim, "…"),
+    }
+}
+
+/// Returns the glyph and the status word of a revision. Only a failure colors the word.
+pub(super) fn phase_line(revision: &Revision) -> Line {
+    let (glyph, tone) = phase_glyph(revision.phase());
+    let word = if revision.status.is_empty() { "no status" } else { &revision.status };
+    let of_word = match revision.phase() {
+        Phase::Failed => Tone::Bad,
+        Phase::Skipped | Phase::Interrupted => Tone::Dim,
+        Phase::Unknown => Tone::Dim,
+        Phase::Deployed | Phase::Moving | Phase::Waiting => Tone::Plain,
+    };
+    Line::of(tone, &format!("{glyph} ")).with(of_word, word)
+}
+
+/// Returns which revision serves: `newest`, `older` with its age, or `nothing`.
+fn serving(d: &Deployments, profile: &ProfileState, row: &Row, now: Timestamp) -> Line {
+    match row.live() {
+        _ if row.gone => Line::new(),
+        Live::Newest => Line::of(Tone::Dim, "newest"),
+        Live::Older => {
+            let active = row.deployment.as_ref().and_then(|deployment| deployment.active_revision_id.as_deref());
+            let listed = d.histories.get(&row.id).into_iter().flat_map(|history| &history.revisions);
+            let created = listed.into_iter().find(|revision| Some(revision.id.as_str()) == active);
+            let known = d.past.get(&row.id).into_iter().flat_map(|past| &past.revisions);
+            let deployed = known.into_iter().find(|one| one.phase == Phase::Deployed).map(|one| one.created_at);
+            let at = created.and_then(|revision| revision.created_at).or(deployed);
+            let age = at.map(|at| text::age(profile.since(at, now))).unwrap_or_default();
+            Line::of(Tone::Plain, &format!("older{age:>4}"))
         }
-        (None, Some(error)) => Cell::of(Tone::Dim, format!("? {}", error.badge())),
-        (None, None) if row.newest_id().is_none() => Cell::of(Tone::Dim, "-"),
-        (None, None) if profile.halted => Cell::of(Tone::Dim, "not loaded"),
-        (None, None) => Cell::of(Tone::Dim, "…"),
+        // Without a deployed revision in the whole list, none serves.
+        Live::Unknown if d.past.get(&row.id).is_some_and(Past::never_deployed) => {
+            let failed = row.newest.as_ref().is_some_and(|revision| revision.phase() == Phase::Failed);
+            Line::of(if failed { Tone::Bad } else { Tone::Plain }, "nothing")
+        }
+        Live::Unknown => Line::of(Tone::Dim, "–"),
     }
 }
 
 /// An agent server without a control plane.
-fn server_cell(cx: &Cx<'_>, row: &Row, column: Column) -> Cell {
+fn server_cell(cx: &Cx<'_>, row: &Row, column: Column) -> Line {
     match column {
-        Column::Name => Cell::of(Tone::Plain, &row.name),
-        Column::Profile => Cell::of(Tone::Dim, &*row.profile_name),
-        Column::Region => Cell::of(Tone::Dim, region(cx, row)),
-        Column::State => {
+        Column::Name => Line::of(Tone::Plain, &row.name),
+        Column::Region => Line::of(Tone::Dim, region(cx, row)),
+        Column::Newest => {
             let info = row.server(&cx.session.profiles).and_then(|server| cx.lookup.server_info(&server));
-            match info.map(|i| (&i.error, &i.value)) {
+            let (glyph, tone, word, of_word) = match info.map(|i| (&i.error, &i.value)) {
                 Some((Some(error), _)) if matches!(error.kind, Kind::NoConnection | Kind::Network) => {
-                    Cell::state("✗", Tone::Bad, "down")
+                    ("✗ ", Tone::Bad, "down".to_string(), Tone::Bad)
                 }
-                Some((Some(error), _)) => Cell::state("✗", Tone::Bad, error.badge()),
-                Some((None, Some(_))) => Cell::state("●", Tone::Good, "up"),
-                _ => Cell::state("◐", Tone::Moving, "checking"),
-            }
+                Some((Some(error), _)) => ("✗ ", Tone::Bad, error.badge(), Tone::Bad),
+                Some((None, Some(_))) => ("● ", Tone::Good, "up".into(), Tone::Plain),
+                _ => ("◐ ", Tone::Moving, "checking".into(), Tone::Plain),
+            };
+            Line::of(tone, glyph).with(of_word, &word)
         }
-        Column::Newest => Cell::of(Tone::Dim, "-"),
-        Column::Url => Cell::of(Tone::Dim, row.url.as_deref().unwrap_or("-")),
-        _ => Cell::of(Tone::Dim, ""),
+        Column::Busy => count(Tone::Plain, row.counts.busy),
+        Column::Waiting => count(Tone::Waiting, row.counts.waiting),
+        Column::Failed => count(Tone::Bad, row.counts.failed),
+        Column::Url => Line::of(Tone::Dim, row.url.as_deref().unwrap_or_default()),
+        _ => Line::new(),
     }
 }
 
-fn draw_cell(canvas: &mut Canvas<'_>, x: u16, y: u16, place: &Place, cell: Cell, stale: bool) {
-    let tone = |tone| if stale { Tone::Dim } else { tone };
-    let (mut at, mut room) = (x + place.x, place.width);
-    // An age is right-aligned, in a column of its own.
-    let age = text::width(&cell.age) as u16;
-    let for_age = if age == 0 || (place.column == Column::Newest && room < 16) { 0 } else { age.max(4) };
-    if for_age > 0 {
-        canvas.foreign(at + room.saturating_sub(age), y, age.min(room), &cell.age, Tone::Dim);
-        room = room.saturating_sub(for_age);
+fn draw_cell(canvas: &mut Canvas<'_>, x: u16, y: u16, place: &Place, mut line: Line, stale: bool) {
+    if stale {
+        line.left.iter_mut().for_each(|piece: &mut Piece| piece.tone = Tone::Dim);
     }
-    if let Some((glyph, look)) = cell.glyph {
-        canvas.foreign(at, y, 1, glyph, tone(look));
-        (at, room) = (at + 2, room.saturating_sub(2));
-    }
-    canvas.foreign(at, y, room, &cell.text, tone(cell.tone));
+    let width = line.width() as u16;
+    let shift = if place.column.is_right() { place.width.saturating_sub(width) } else { 0 };
+    canvas.pieces(x + place.x + shift, y, place.width, &line.left);
 }
 
 /// Returns the age of a revision since its creation, by which lists are sorted.
@@ -245,7 +276,11 @@ fn empty_state(d: &Deployments, cx: &Cx<'_>) -> (Tone, String) {
     if cx.session.profiles.iter().any(|p| p.control_plane && p.loaded_at.is_none()) {
         return (Tone::Dim, "Loading deployments…".into());
     }
-    (Tone::Plain, "No deployments in these workspaces yet.\n\nPress r to refresh.".into())
+    let tags: Vec<&str> = cx.session.profiles.iter().map(|profile| profile.tag()).collect();
+    let (create, profiles) = (cx.session.key("deployments.create"), cx.session.key("app.profiles"));
+    let place = text::clean(&tags.join(", ")).into_owned();
+    let words = format!("No deployments in {place}.\n\nPress {create} to create one, {profiles} to add a server.");
+    (Tone::Plain, words)
 }
 
 /// Returns the region tag of a row; empty for an agent server without a control plane, if no other profile is in use.

@@ -70,7 +70,7 @@ impl Doctor {
 
 impl Page for Doctor {
     fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
-        ("DOCTOR", if self.done { self.sum() } else { String::new() })
+        ("Doctor", if self.done { self.sum() } else { String::new() })
     }
 
     fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {

@@ -68,7 +68,7 @@ impl Page for Explained {
     }
 
     fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
-        ("REVISION", format!("{} › {}", self.name, text::short_id(&self.of.revision)))
+        ("Revision", format!("{} › {}", self.name, text::short_id(&self.of.revision)))
     }
 
     fn lines(&self, _cx: &Cx<'_>, width: usize) -> Vec<Line> {
@@ -101,7 +101,7 @@ pub struct Comparison {
 
 impl Page for Comparison {
     fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
-        ("DIFFERENCE", self.title.clone())
+        ("Differences", self.title.clone())
     }
 
     fn lines(&self, _cx: &Cx<'_>, width: usize) -> Vec<Line> {

@@ -183,6 +183,11 @@ impl Component for InboxPage {
         Context::Inbox
     }
 
+    fn tab_name(&self) -> Option<String> {
+        let rows = self.listing().rows.len();
+        Some(if rows == 0 { "Inbox".into() } else { format!("Inbox {rows}") })
+    }
+
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
         if action == Action::AnswerByRules {
             return self.answer_by_rules(cx);

@@ -6,7 +6,9 @@ pub use crate::session::msg::InboxTarget as Target;
 use crate::session::msg::{RevisionRef, ServerRef, ThreadRef};
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind, ServerInbox};
-use runtail_core::model::{FailedRevision, InboxRow, InboxThread, ThreadFacts, ThreadStatus, compare_inbox};
+use runtail_core::model::{
+    FailedRevision, InboxCause, InboxRow, InboxThread, ThreadFacts, ThreadStatus, compare_inbox,
+};
 use runtail_core::text::clean;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -87,6 +89,8 @@ pub(super) struct ServerRead {
     failure: Option<ApiError>,
     is_unlisted: bool,
     limits: Vec<String>,
+    /// Threads with an active run.
+    busy: usize,
 }
 
 impl ServerRead {
@@ -220,7 +224,9 @@ impl Inbox {
     pub(super) fn store(&mut self, server: &ServerRef, at: Timestamp, result: Result<ServerInbox, ApiError>) {
         let read = self.reads.entry(server.clone()).or_default();
         let answer = result.unwrap_or_else(|error| ServerInbox { failures: vec![error], ..ServerInbox::default() });
-        let ServerInbox { mut threads, is_unlisted, limits, failures } = answer;
+        let ServerInbox { mut threads, is_unlisted, limits, failures, busy } = answer;
+        // A failed request says nothing about active runs.
+        read.busy = if failures.is_empty() { busy } else { read.busy };
         read.failure = failures.into_iter().next();
         read.is_unlisted = is_unlisted;
         read.stale.clear();
@@ -259,6 +265,14 @@ impl Inbox {
             (None, None) => return,
         }
         self.relist();
+    }
+
+    /// Returns the threads of a server that are busy, wait for a person, and failed or are stuck.
+    pub fn counts_of(&self, server: &ServerRef) -> (usize, usize, usize) {
+        let Some((_, read)) = self.read_of(server) else { return (0, 0, 0) };
+        let is_failed = |thread: &&InboxThread| matches!(thread.cause, Some(InboxCause::Error | InboxCause::Stuck));
+        let failed = read.threads.iter().filter(is_failed).count();
+        (read.busy, read.threads.len() - failed, failed)
     }
 
     /// Returns the rows.

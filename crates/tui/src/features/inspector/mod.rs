@@ -1,7 +1,7 @@
 //! The overlay that shows a JSON document.
 
 use crate::input::action::{Action, Context};
-use crate::session::page::overlay_head;
+use crate::session::page::overlay_frame;
 use crate::session::{Component, Cx, GUTTER, Requests};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::diff_lines::tail;
@@ -96,17 +96,15 @@ impl Component for Document {
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
-        let (area, head) = (cx.area, overlay_head(cx.area));
-        let mut used = canvas.title(head, &text::clean(&self.title), true) + 3;
-        if let Some(found) = self.tree.search_line() {
-            canvas.line(head.x + used, head.y, head.w.saturating_sub(used), &found);
-            used += found.width() as u16 + 3;
-        }
-        let room = head.w.saturating_sub(used);
+        let area = cx.area;
+        let mut about = self.tree.search_line().unwrap_or_default();
         if let Some(path) = self.tree.path_under_cursor().filter(|path| path != ".") {
-            let path = tail(&text::clean(&path), room.into());
-            canvas.foreign(head.x + used, head.y, room, &path, Tone::Dim);
+            let used = text::width(&self.title) + about.width() + 10;
+            let path = tail(&text::clean(&path), usize::from(area.w).saturating_sub(used));
+            let gap = if about.left.is_empty() { "" } else { " · " };
+            about.push(Tone::Dim, &format!("{gap}{path}"));
         }
+        overlay_frame(cx, canvas, &self.title, &about);
         for (i, (line, marked)) in self.tree.window().iter().enumerate() {
             let y = area.y + i as u16;
             canvas.line(area.x + 2, y, area.w.saturating_sub(2), line);

@@ -20,17 +20,17 @@ const MAX_CHARS: usize = 2_000;
 pub(super) fn draw(logs: &LogView, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let (area, focused) = (cx.area, cx.is_focused);
     let title = match logs.kind {
-        LogKind::Build => "BUILD LOG",
-        LogKind::Server => "SERVER LOG",
+        LogKind::Build => "Build log",
+        LogKind::Server => "Server log",
     };
     let used = canvas.title(area, title, focused);
     let mut head = Line::of(Tone::Dim, "of ");
     let names: Vec<&str> = logs.sources.iter().map(|s| s.name.as_str()).collect();
     head.push(Tone::Plain, &names.join(" · "));
     let head = match (logs.place.follow, logs.unseen()) {
-        (true, _) => head.right(Tone::Good, "► FOLLOW"),
-        (false, 0) => head.right(Tone::Dim, "PAUSED"),
-        (false, n) => head.right(Tone::Moving, &format!("PAUSED +{} new", text::count(n))),
+        (true, _) => head.right(Tone::Good, "● ").right(Tone::Dim, "following"),
+        (false, 0) => head.right(Tone::Strong, "‖ paused · G"),
+        (false, n) => head.right(Tone::Strong, &format!("‖ {} new · G", text::count(n))),
     };
     canvas.line_for_right(area.x + used + 2, area.y, area.w.saturating_sub(used + 3), &head);
     canvas.line(area.x + 1, area.y + 1, area.w.saturating_sub(2), &status_line(cx, logs));
@@ -153,7 +153,7 @@ fn empty_state(logs: &LogView) -> (Tone, String) {
     };
     let hint = match (logs.level, logs.minutes) {
         (None, None) => "",
-        _ => " Press v for the level, t for the time range.",
+        _ => " Press & for the level, T for the time range.",
     };
     (Tone::Plain, format!("No lines yet.\n\n{why}{hint} New lines appear automatically."))
 }

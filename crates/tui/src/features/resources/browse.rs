@@ -93,7 +93,7 @@ impl Browse {
         match self.of {
             Collection::Integrations(GithubApp::Deployments) => &[
                 "browse.open",
-                "browse.describe",
+                "browse.details",
                 "browse.filter",
                 "browse.profile",
                 "app.back",
@@ -315,6 +315,10 @@ pub fn change_service(
 impl Component for Browse {
     fn context(&self) -> Context {
         Context::Browse
+    }
+
+    fn tab_name(&self) -> Option<String> {
+        Some(runtail_core::text::capitalized(self.of.plural()))
     }
 
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {

@@ -2,7 +2,7 @@
 
 use super::browse::Browse;
 use super::sign_in::SignIn;
-use crate::session::page::{draw_lines, overlay_head};
+use crate::session::page::{draw_lines, overlay_frame};
 use crate::session::{Cx, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
@@ -12,7 +12,7 @@ use runtail_core::text;
 /// Draws a list.
 pub(super) fn browse(list: &Browse, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let (area, rows) = (cx.area, cx.session.overlay_rows());
-    head(cx.session, list, canvas, Area { x: 1, y: 2, w: area.w, h: 1 });
+    head(cx, list, canvas);
     let shown = list.ids();
     if shown.is_empty() {
         let (tone, text) = empty_state(cx.session, list);
@@ -37,15 +37,14 @@ pub(super) fn browse(list: &Browse, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
 }
 
 /// Draws the title, the owner, the counts, the filter and the loading state.
-fn head(session: &Session, list: &Browse, canvas: &mut Canvas<'_>, area: Area) {
-    let used = canvas.title(area, &list.of.plural().to_uppercase(), true);
+fn head(cx: &Cx<'_>, list: &Browse, canvas: &mut Canvas<'_>) {
     let mut line = Line::of(Tone::Dim, "of ");
     if !list.owner.is_empty() {
         line.push(Tone::Plain, &list.owner);
         line.push(Tone::Dim, " in ");
     }
     line.push(Tone::Plain, &list.profile);
-    let tag = session.profiles.iter().find(|p| p.name == list.profile).map(|p| p.tag());
+    let tag = cx.session.profiles.iter().find(|p| p.name == list.profile).map(|p| p.tag());
     if let Some(tag) = tag.filter(|tag| *tag != &*list.profile) {
         line.push(Tone::Dim, &format!(" ({tag})"));
     }
@@ -63,7 +62,7 @@ fn head(session: &Session, list: &Browse, canvas: &mut Canvas<'_>, area: Area) {
         (_, Some(error)) => (Tone::Moving, format!("incomplete: {}", error.badge())),
         _ => (Tone::Dim, String::new()),
     };
-    canvas.line_for_right(area.x + used + 3, area.y, area.w.saturating_sub(used + 4), &line.right(tone, &state));
+    overlay_frame(cx, canvas, &text::capitalized(list.of.plural()), &line.right(tone, &state));
 }
 
 /// Returns the text to show if there are no rows.
@@ -95,11 +94,10 @@ pub(super) fn joined<'c>(cells: impl Iterator<Item = &'c str>, widths: &[usize])
 /// Draws an authentication.
 pub(super) fn sign_in(page: &SignIn, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let area = cx.area;
-    let used = canvas.title(overlay_head(area), "AUTHENTICATION", true);
     let about = Line::of(Tone::Dim, "with ")
         .with(Tone::Plain, &page.request.provider)
         .with(Tone::Dim, " in ")
         .with(Tone::Plain, &page.profile);
-    canvas.line(used + 4, 2, area.w.saturating_sub(used + 4), &about);
+    overlay_frame(cx, canvas, "Authentication", &about);
     draw_lines(canvas, area, &page.place, &page.shown(cx));
 }

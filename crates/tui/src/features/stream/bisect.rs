@@ -75,7 +75,7 @@ impl Page for BisectPage {
     }
 
     fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
-        ("BISECT", self.title.clone())
+        ("Bisect", self.title.clone())
     }
 
     fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {

@@ -23,17 +23,29 @@ pub enum Format {
     Jsonl,
     /// Markdown with a conversation, tables and code.
     Markdown,
+    /// An image of the graph.
+    Svg,
+    /// A flowchart of the graph.
+    Mermaid,
 }
 
 impl Format {
     /// The names of the formats in the `:export` command.
-    pub const WORDS: [(&str, Format); 3] = [("text", Format::Text), ("jsonl", Format::Jsonl), ("md", Format::Markdown)];
+    pub const WORDS: [(&str, Format); 5] = [
+        ("text", Format::Text),
+        ("jsonl", Format::Jsonl),
+        ("md", Format::Markdown),
+        ("svg", Format::Svg),
+        ("mermaid", Format::Mermaid),
+    ];
 
     /// Returns the format that the extension of a path implies.
     fn of_path(path: &str) -> Format {
         match path.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase()).as_deref() {
             Some("jsonl" | "ndjson") => Format::Jsonl,
             Some("md" | "markdown") => Format::Markdown,
+            Some("svg") => Format::Svg,
+            Some("mmd" | "mermaid") => Format::Mermaid,
             _ => Format::Text,
         }
     }
@@ -43,6 +55,8 @@ impl Format {
             Format::Text => "txt",
             Format::Jsonl => "jsonl",
             Format::Markdown => "md",
+            Format::Svg => "svg",
+            Format::Mermaid => "mmd",
         }
     }
 }
@@ -131,6 +145,9 @@ impl StreamState {
         if let Some(export) = &self.export {
             let path = runtail_core::text::clean(&export.path.display().to_string()).into_owned();
             return Requests::error(format!("{path} is still being written."));
+        }
+        if matches!(format, Format::Svg | Format::Mermaid) && viewer.view() != View::Graph {
+            return Requests::error("Only the Graph view can be saved as an image or a flowchart.");
         }
         let path = match path {
             "" => PathBuf::from(proposed_path(session, viewer, format)),

@@ -3,6 +3,7 @@
 pub mod bisect;
 pub mod export;
 pub mod find;
+pub mod graph;
 pub mod history;
 mod layout;
 pub mod modes_dialog;
@@ -10,7 +11,7 @@ mod mouse;
 mod notes;
 pub(crate) mod record;
 pub mod summary;
-mod tab_bar;
+pub(crate) mod tab_bar;
 pub mod tabs;
 mod update;
 mod view;
@@ -27,6 +28,8 @@ use tabs::Streams;
 pub struct StreamState {
     /// The open streams, one per tab.
     pub tabs: Streams,
+    /// The graphs that were loaded.
+    known_graphs: graph::KnownGraphs,
     /// The modes that were chosen last.
     pub last_modes: LastModes,
     /// The export in progress.

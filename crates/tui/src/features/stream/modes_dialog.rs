@@ -3,7 +3,7 @@
 use super::viewer::Viewer;
 use crate::input::action::{Action, Context};
 use crate::session::msg::StreamTarget;
-use crate::session::page::overlay_head;
+use crate::session::page::overlay_frame;
 use crate::session::run::mode_meaning;
 use crate::session::thread::ModesView;
 use crate::session::{Component, Cx, Request, Requests};
@@ -187,8 +187,7 @@ impl Component for ModesDialog {
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
         let area = cx.area;
         let (of, lines) = self.lines(cx, area.w as usize);
-        let used = canvas.title(overlay_head(area), "STREAM MODES", true);
-        canvas.foreign(used + 3, 2, area.w.saturating_sub(used), &format!("of {of}"), Tone::Dim);
+        overlay_frame(cx, canvas, "Stream modes", &Line::of(Tone::Dim, &format!("of {of}")));
         for (i, line) in lines.iter().enumerate().take(area.h as usize) {
             canvas.line(area.x, area.y + i as u16, area.w, line);
         }

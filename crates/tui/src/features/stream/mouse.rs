@@ -12,10 +12,15 @@ impl StreamState {
     fn half_at(&self, cx: &Cx<'_>, x: u16, y: u16) -> Option<(View, Option<usize>)> {
         let area = below(cx.area, self.head_height(cx));
         let contains = |a: Area| (a.x..a.x + a.w).contains(&x) && (a.y..a.y + a.h).contains(&y);
-        halves(area, self.tabs.shown()?).into_iter().find_map(|half| {
-            let line = contains(half.rows).then(|| usize::from(y - half.rows.y));
+        let viewer = self.tabs.shown()?;
+        halves(area, viewer).into_iter().find_map(|half| {
+            // The lines above and below the entries are not entries.
+            let (head, foot) = viewer.around(half.view);
+            let entries = usize::from(half.rows.h).saturating_sub(head.len() + foot.len());
+            let line = contains(half.rows).then(|| usize::from(y - half.rows.y).checked_sub(head.len()));
+            let line = line.map(|line| line.filter(|line| *line < entries));
             let is_inside = line.is_some() || half.head.is_some_and(contains);
-            is_inside.then_some((half.view, line))
+            is_inside.then_some((half.view, line.flatten()))
         })
     }
 
@@ -65,14 +70,8 @@ impl StreamState {
     pub(super) fn click_at(&mut self, cx: &Cx<'_>, x: u16, y: u16) {
         let area = cx.area;
         let (width, column) = (area.w.saturating_sub(2), (x - area.x).saturating_sub(1));
-        let tab_lines = u16::from(self.has_tab_line());
         match y - area.y {
-            0 if tab_lines > 0 => {
-                if let Some(at) = tab_bar::stream_at(self, width, column) {
-                    self.tabs.show(at);
-                }
-            }
-            row if row == tab_lines + 1 => {
+            1 => {
                 let view = self.tabs.shown().and_then(|viewer| tab_bar::view_at(self, cx, viewer, width, column));
                 if let (Some(view), Some(viewer)) = (view, self.tabs.shown_mut()) {
                     viewer.show(view);

@@ -14,18 +14,13 @@ use runtail_stream::{End, Outcome};
 const FIXED_ROWS: u16 = 2;
 
 impl StreamState {
-    /// Returns whether the tab line is shown; a single stream needs none.
-    pub(super) fn has_tab_line(&self) -> bool {
-        self.tabs.all().len() > 1
-    }
-
     /// Returns the number of lines above the shown stream's rows.
     pub(super) fn head_height(&self, cx: &Cx<'_>) -> u16 {
         let Some(viewer) = self.tabs.shown() else { return FIXED_ROWS };
         let banner = head::banner_tone(viewer.shown_status()).is_some();
         // The width does not affect whether there is a note.
         let note = note(viewer, cx, 0).is_some();
-        u16::from(self.has_tab_line()) + FIXED_ROWS + u16::from(banner) + u16::from(note)
+        FIXED_ROWS + u16::from(banner) + u16::from(note)
     }
 
     /// Returns the shown views with their text columns and lines.
@@ -39,9 +34,14 @@ impl StreamState {
 
     /// Returns the area of the History view, if it is shown.
     pub(super) fn history_area(&self, cx: &Cx<'_>) -> Option<Area> {
+        self.area_of(View::History, cx)
+    }
+
+    /// Returns the area of a view, if it is shown.
+    pub(super) fn area_of(&self, view: View, cx: &Cx<'_>) -> Option<Area> {
         let area = below(cx.area, self.head_height(cx));
         let all = halves(area, self.tabs.shown()?);
-        all.into_iter().find(|half| half.view == View::History).map(|half| half.rows)
+        all.into_iter().find(|half| half.view == view).map(|half| half.rows)
     }
 }
 

@@ -1,5 +1,5 @@
-//! The lines above a stream: the tabs of the open streams, the breadcrumb with the thread's status, and the view tabs
-//! with the connection. Also finds the tab at a column.
+//! The lines above a stream: the breadcrumb with the thread's status, and the view tabs with the connection. Also finds the
+//! view at a column.
 
 use super::StreamState;
 use super::viewer::{ConnectionState, VIEWS, View, Viewer};
@@ -13,28 +13,11 @@ use runtail_stream::Outcome;
 use runtail_stream::projection::Status;
 use std::time::Duration;
 
-/// The separator between two streams.
-const SEPARATOR: &str = "│ ";
-
-/// Returns the tabs of the open streams: their names, their status and whether they have unseen events.
-pub fn streams(state: &StreamState, width: u16) -> Line {
-    let all = state.tabs.all();
-    let room = (width as usize / all.len().max(1)).saturating_sub(7);
-    let mut line = Line::new();
-    for (i, viewer) in all.iter().enumerate() {
-        let shown = state.tabs.at() == Some(i);
-        let (glyph, tone) = glyph(viewer);
-        line.push(if shown { Tone::Accent } else { Tone::Dim }, &text::fit(&text::clean(&name(viewer)), room));
-        line.push(tone, &format!(" {glyph}"));
-        // A marker shows unseen events, because color alone is not accessible.
-        line.push(Tone::Moving, if viewer.news && !shown { "* " } else { "  " });
-        line.push(Tone::Dim, if i + 1 < all.len() { SEPARATOR } else { "" });
-    }
-    line
-}
+/// The number of the last view.
+const LAST_DIGIT: char = '0';
 
 /// Returns a short name of a stream: its graph and the end of its thread's id.
-fn name(viewer: &Viewer) -> String {
+pub fn name(viewer: &Viewer) -> String {
     let graph = graph(viewer).unwrap_or_else(|| viewer.server.name.to_string());
     match viewer.thread_id.as_deref().or(viewer.run_id.as_deref()) {
         Some(id) => format!("{graph} {}", last_four(id)),
@@ -141,7 +124,7 @@ fn run_info(viewer: &Viewer) -> Vec<String> {
 /// Returns the view tabs, with the connection at the right. In a narrow pane only the shown view has its name.
 pub fn views(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, width: u16) -> Line {
     // The views take precedence over the event rate and ages.
-    let choices = [(true, false), (false, false), (false, true)];
+    let choices = [(true, false), (true, true), (false, false), (false, true)];
     let drawn = |(full, brief): (bool, bool)| {
         let mut line = view_tabs(viewer, full);
         line.right = connection(state, cx, viewer, brief).right;
@@ -165,7 +148,8 @@ fn view_tabs(viewer: &Viewer, full: bool) -> Line {
             };
             line.push(tone, &format!(" {}", view.title()));
         }
-        line.push(Tone::Plain, if full || chosen { "  " } else { " " });
+        let gap = if full || chosen { "  " } else { " " };
+        line.push(Tone::Plain, if view.digit() == LAST_DIGIT { "" } else { gap });
     }
     line
 }
@@ -187,7 +171,13 @@ fn connection(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, brief: bool) ->
     if let Some(piece) = evicted(viewer) {
         part(piece.tone, &piece.text);
     }
-    let gaps = viewer.delivery_log().gaps;
+    let delivery = viewer.delivery_log();
+    for (count, word) in [(delivery.malformed, "malformed"), (delivery.too_large, "oversized")] {
+        if count > 0 {
+            part(Tone::Bad, &format!("{} {word} · 8  ", text::count(count)));
+        }
+    }
+    let gaps = delivery.gaps;
     if gaps > 0 {
         let s = if gaps == 1 { "" } else { "s" };
         part(Tone::Dim, &format!("? {} gap{s} · 8  ", text::count(gaps)));
@@ -216,6 +206,7 @@ fn connection(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, brief: bool) ->
     if cx.is_frozen {
         part(Tone::Strong, "FROZEN · F  ");
     }
+    line.right.extend(viewer.rate_strip(cx.session.now, brief).left);
     line.right.extend(viewer.connection_line(cx.session.now, brief).left);
     line
 }
@@ -237,12 +228,6 @@ pub fn view_at(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, width: u16, co
     let is_number = |piece: &Piece| piece.text.len() == 1 && piece.text.starts_with(|c: char| c.is_ascii_digit());
     let nth = pieces_before(&line, column, is_number)?;
     VIEWS.get(nth.checked_sub(1)?).copied()
-}
-
-/// Returns the index of the stream whose tab is at a column.
-pub fn stream_at(state: &StreamState, width: u16, column: u16) -> Option<usize> {
-    let line = streams(state, width);
-    pieces_before(&line, column, |piece| piece.text == SEPARATOR).filter(|at| *at < state.tabs.all().len())
 }
 
 /// Returns how many of these pieces start at or before a column; `None` past the end of the line.

@@ -67,8 +67,12 @@ impl Streams {
         self.open.iter().position(same)
     }
 
-    /// Makes room for another stream by closing the oldest ended one. Returns false if all are still open.
+    /// Makes room for another stream: closes the one that was only looked at, or the oldest ended one. Returns false if all are
+    /// still open.
     pub fn make_room(&mut self) -> bool {
+        if let Some(at) = self.open.iter().position(|viewer| viewer.is_preview) {
+            self.remove(at);
+        }
         if self.open.len() < MAX_TABS {
             return true;
         }
@@ -85,6 +89,14 @@ impl Streams {
         self.shown = Some(self.open.len() - 1);
     }
 
+    /// Shows a stream that was opened again, which keeps it.
+    pub fn show_again(&mut self, at: usize) {
+        self.show(at);
+        if let Some(viewer) = self.shown_mut() {
+            viewer.is_preview = false;
+        }
+    }
+
     pub fn show(&mut self, at: usize) {
         self.shown = Some(at).filter(|at| *at < self.open.len());
     }
@@ -92,18 +104,6 @@ impl Streams {
     /// Shows the list instead of a tab.
     pub fn hide(&mut self) {
         self.shown = None;
-    }
-
-    /// Shows the next or previous tab; from a list, the first or last one.
-    pub fn turn(&mut self, forward: bool) {
-        let n = self.open.len();
-        self.shown = match (n, self.shown, forward) {
-            (0, ..) => None,
-            (_, None, true) => Some(0),
-            (_, None, false) => Some(n - 1),
-            (_, Some(at), true) => Some((at + 1) % n),
-            (_, Some(at), false) => Some((at + n - 1) % n),
-        };
     }
 
     /// Closes the shown tab and shows a neighboring one, if there is one.

@@ -6,6 +6,7 @@ use super::tabs::MAX_TABS;
 use super::viewer::{ConnectionState, Landmark, View, Viewer};
 use super::{StreamState, view};
 use crate::input::action::{Action, Context};
+use crate::input::keymap::{BINDINGS, Binding};
 use crate::session::msg::{
     Described, Effect, Epoch, ServerRef, StreamTarget, Subscription, SubscriptionId, SubscriptionKind, ThreadRef,
 };
@@ -39,9 +40,11 @@ impl StreamState {
     /// Fails if too many streams are open.
     pub fn show(&mut self, session: &Session, server: ServerRef, target: StreamTarget) -> Result<(), String> {
         match self.tabs.find(&server, &target) {
-            Some(at) => self.tabs.show(at),
+            Some(at) => self.tabs.show_again(at),
             None if self.tabs.make_room() => {
-                let viewer = self.new_viewer(session, server, target);
+                let is_preview = matches!(target, StreamTarget::Tail { .. } | StreamTarget::Join { .. });
+                let mut viewer = self.new_viewer(session, server, target);
+                viewer.is_preview = is_preview;
                 self.tabs.add(viewer);
             }
             None => {
@@ -152,6 +155,7 @@ impl StreamState {
                 break;
             }
         }
+        self.lay_out_graph(cx);
         let history = self.history_area(cx);
         if let (Some(area), Some(viewer)) = (history, self.tabs.shown_mut()) {
             viewer.history.lay_out(area);
@@ -185,6 +189,7 @@ impl StreamState {
             Action::View6 => viewer.show(View::Custom),
             Action::View7 => viewer.show(View::Raw),
             Action::View8 => viewer.show(View::Delivery),
+            Action::View9 => viewer.show(View::Graph),
             Action::View0 => viewer.show(View::History),
             Action::NextView => viewer.turn(1),
             Action::PrevView => viewer.turn(-1),
@@ -232,6 +237,50 @@ impl StreamState {
                     _ => return None,
                 }
             }
+        }
+        Some(Requests::none())
+    }
+
+    /// Handles the actions of the Timeline. Returns `None` for actions that mean the same in all views.
+    fn handle_timeline_action(&mut self, action: Action) -> Option<Requests> {
+        let viewer = self.tabs.shown_mut().filter(|viewer| viewer.view() == View::Timeline)?;
+        match action {
+            Action::Left | Action::Right => viewer.bar_sideways(action == Action::Right),
+            Action::UnfoldAll | Action::FoldAll => viewer.zoom_bars(action == Action::UnfoldAll),
+            Action::Export => {
+                let order = viewer.sort_bars();
+                return Some(Requests::info(format!("Bars are ordered by {order}. :export saves the view.")));
+            }
+            Action::Collapse => {
+                viewer.toggle_critical_path();
+            }
+            Action::Open => viewer.show(View::Messages),
+            Action::NextMatch | Action::PrevMatch if viewer.searched().is_empty() => {
+                if !viewer.next_bar_of_interest(action == Action::NextMatch) {
+                    return None;
+                }
+            }
+            _ => return None,
+        }
+        Some(Requests::none())
+    }
+
+    /// Handles the actions of Delivery. Returns `None` for actions that mean the same in all views.
+    fn handle_delivery_action(&mut self, action: Action) -> Option<Requests> {
+        let viewer = self.tabs.shown_mut().filter(|viewer| viewer.view() == View::Delivery)?;
+        match action {
+            Action::Describe => {
+                viewer.toggle_counters();
+            }
+            Action::Open => {
+                viewer.go_to_delivered();
+            }
+            Action::NextMatch | Action::PrevMatch if viewer.searched().is_empty() => {
+                if !viewer.next_delivery_problem(action == Action::NextMatch) {
+                    return None;
+                }
+            }
+            _ => return None,
         }
         Some(Requests::none())
     }
@@ -306,7 +355,10 @@ impl StreamState {
         };
         let of_thread = viewer.loaded_thread().assistant().map(str::to_string);
         let (thread, assistant) = (viewer.thread_id.clone(), of_thread.or(started));
-        Route::ComposeOn(viewer.server.clone(), Origin { thread, assistant, place: None, warning }).into()
+        let breakpoints = viewer.graph.breakpoints();
+        let [before, after] = [&breakpoints.before, &breakpoints.after].map(|nodes| nodes.iter().cloned().collect());
+        let origin = Origin { thread, assistant, place: None, warning, before, after };
+        Route::ComposeOn(viewer.server.clone(), origin).into()
     }
 
     /// Opens the page for an action on the shown thread, or explains why there is no thread.
@@ -336,14 +388,6 @@ impl StreamState {
                 Request::BeginTyping.into()
             }
             Action::Mark if !viewer.mark() => Requests::info("This stream has 1,000 marks. Remove one first."),
-            Action::Left if viewer.view() == View::Timeline => {
-                viewer.fold_bar();
-                Requests::none()
-            }
-            Action::Right if viewer.view() == View::Timeline => {
-                viewer.unfold_bar();
-                Requests::none()
-            }
             Action::Open | Action::Right => {
                 let shown = viewer.inspect().map(|(title, text)| Route::Document { title, text }.into());
                 shown.unwrap_or_default()
@@ -384,8 +428,21 @@ impl StreamState {
             | Action::RollbackRun
             | Action::Again
             | Action::Delete => self.act_on_thread(action),
-            _ => Requests::none(),
+            _ => works_elsewhere(cx, action),
         }
+    }
+}
+
+/// Says in which views an action works that the shown view doesn't have.
+fn works_elsewhere(cx: &Cx<'_>, action: Action) -> Requests {
+    let is_limited = |row: &&Binding| row.context == Context::Stream && row.action == action && !row.only_in.is_empty();
+    match BINDINGS.iter().find(is_limited) {
+        Some(row) => {
+            let key = cx.session.key(row.id);
+            let named = if key.is_empty() { row.name().to_string() } else { format!("{key} {}", row.does()) };
+            Requests::info(format!("{named}: press it in {}.", row.only_in))
+        }
+        None => Requests::none(),
     }
 }
 
@@ -441,6 +498,45 @@ fn acts_on_server(action: Action) -> bool {
     matches!(action, Modes | NewRun | OpenLink | Answer | Approve | CancelRun | RollbackRun | Again | Describe | Delete)
 }
 
+/// Returns whether an action only moves or shows something.
+fn only_looks(action: Action) -> bool {
+    use Action::*;
+    matches!(
+        action,
+        View1
+            | View2
+            | View3
+            | View4
+            | View5
+            | View6
+            | View7
+            | View8
+            | View9
+            | View0
+            | NextView
+            | PrevView
+            | Open
+            | Left
+            | Right
+            | FoldAll
+            | UnfoldAll
+            | Collapse
+            | NextMatch
+            | PrevMatch
+            | NextMessage
+            | PrevMessage
+            | NextMark
+            | PrevMark
+            | PrevStep
+            | NextStep
+            | AsReceived
+            | Wrap
+            | Timestamps
+            | Describe
+            | Explain
+    )
+}
+
 impl Component for StreamState {
     fn context(&self) -> Context {
         Context::Stream
@@ -449,6 +545,11 @@ impl Component for StreamState {
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
         let Some(viewer) = self.tabs.shown_mut() else { return Requests::none() };
         viewer.now = cx.session.now;
+        // An action that does more than show something keeps the tab.
+        viewer.is_preview &= only_looks(action);
+        if let Some(done) = self.handle_graph_action(cx.session, action) {
+            return done;
+        }
         if let Some(done) = self.show_view(action) {
             return done;
         }
@@ -457,7 +558,8 @@ impl Component for StreamState {
                 viewer.play_from_start();
                 return Requests::none();
             }
-            if acts_on_server(action) {
+            let is_counters = viewer.view() == View::Delivery && action == Action::Describe;
+            if acts_on_server(action) && !is_counters {
                 return Requests::info("This is a recording; there is no server.");
             }
         }
@@ -468,6 +570,12 @@ impl Component for StreamState {
             return done;
         }
         if let Some(done) = self.handle_state_action(action) {
+            return done;
+        }
+        if let Some(done) = self.handle_delivery_action(action) {
+            return done;
+        }
+        if let Some(done) = self.handle_timeline_action(action) {
             return done;
         }
         if let Some(done) = self.navigate(cx.session, action) {
@@ -494,8 +602,9 @@ impl Component for StreamState {
 
     fn copied(&mut self) -> Option<String> {
         let viewer = self.tabs.shown()?;
-        // Copies the error of a failed thread, unless an entry is selected. History always has one.
-        match viewer.offers_error() && viewer.view() != View::History {
+        // Copies the error of a failed thread, unless an entry is selected. History always has one, Delivery is copied whole.
+        let has_own = matches!(viewer.view(), View::Graph | View::History | View::Delivery);
+        match viewer.offers_error() && !has_own {
             true => viewer.thread_status().error().map(str::to_string),
             false => viewer.copy_text(),
         }
@@ -561,6 +670,7 @@ impl Component for StreamState {
             out.push(Subscription::new(SubscriptionId::Stream(viewer.id), Epoch::default(), landmark));
         }
         self.history_subscriptions(out);
+        self.graph_subscriptions(out);
     }
 
     fn jobs(&self) -> Vec<&PendingJob> {

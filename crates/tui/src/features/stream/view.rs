@@ -6,7 +6,7 @@ use super::viewer::{ConnectionState, View, Viewer};
 use super::{StreamState, tab_bar};
 use crate::session::Cx;
 use crate::session::msg::StreamTarget;
-use crate::widgets::area::below;
+use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::Tone;
 use runtail_core::model::ThreadStatus;
@@ -17,12 +17,8 @@ pub(super) fn stream(state: &StreamState, viewer: &Viewer, cx: &Cx<'_>, canvas: 
     let (area, focused) = (cx.area, cx.is_focused);
     let head = state.head_height(cx);
     let rows = below(area, head);
-    let mut y = area.y;
+    let y = area.y;
     let inner = area.w.saturating_sub(2);
-    if state.has_tab_line() {
-        canvas.line_for_right(area.x + 1, y, inner, &tab_bar::streams(state, inner));
-        y += 1;
-    }
     canvas.line_for_right(area.x + 1, y, inner, &tab_bar::breadcrumb_line(cx, viewer, inner));
     canvas.line_for_right(area.x + 1, y + 1, inner, &tab_bar::views(state, cx, viewer, inner));
     for (line, y) in notes(viewer, cx, inner).iter().zip(y + 2..area.y + head) {
@@ -34,22 +30,28 @@ pub(super) fn stream(state: &StreamState, viewer: &Viewer, cx: &Cx<'_>, canvas: 
     }
     for half in halves(rows, viewer) {
         if let Some(head) = half.head {
-            let title = format!("─ {} ", half.view.title());
+            let about =
+                if half.view == View::Graph { format!(" · {}", viewer.graph.title(viewer)) } else { String::new() };
+            let title = format!("─ {}{about} ", half.view.title());
             let used = canvas.text(head.x + 1, head.y, head.w, &title, canvas.theme.title(focused && half.focused));
             let rest = head.w.saturating_sub(used + 2);
             let style = canvas.theme.style(Tone::Dim);
             canvas.text(head.x + 1 + used, head.y, rest, &"─".repeat(rest.into()), style);
         }
-        view(viewer, canvas, half, focused && half.focused);
+        view(viewer, canvas, half, (focused && half.focused, cx.session.settings.ascii));
     }
 }
 
 /// Draws one view.
-fn view(viewer: &Viewer, canvas: &mut Canvas<'_>, half: Half, focused: bool) {
+fn view(viewer: &Viewer, canvas: &mut Canvas<'_>, half: Half, (focused, ascii): (bool, bool)) {
     let rows = half.rows;
     if half.view == View::History {
         return super::history::draw(viewer, canvas, rows, focused);
     }
+    if half.view == View::Graph {
+        return super::graph::draw(viewer, canvas, rows, (focused, ascii));
+    }
+    let rows = around(viewer, canvas, half.view, rows);
     let lines = viewer.window(half.view);
     if lines.is_empty() {
         let (tone, text) = no_match_text(viewer, half.view).unwrap_or_else(|| empty_view_text(viewer, half.view));
@@ -67,6 +69,22 @@ fn view(viewer: &Viewer, canvas: &mut Canvas<'_>, half: Half, focused: bool) {
             canvas.text(rows.x + 1, y, 1, "▌", style);
         }
     }
+}
+
+/// Draws the lines above and below the entries of a view, and returns the area of the entries.
+fn around(viewer: &Viewer, canvas: &mut Canvas<'_>, view: View, area: Area) -> Area {
+    let (head, foot) = viewer.around(view);
+    let (above, below_rows) = (head.len().min(area.h.into()) as u16, foot.len().min(area.h.into()) as u16);
+    let width = area.w.saturating_sub(3);
+    for (line, y) in head.iter().zip(area.y..area.y + above) {
+        canvas.line_for_right(area.x + 2, y, width, line);
+    }
+    let rows = below(area, above);
+    let height = rows.h.saturating_sub(below_rows);
+    for (line, y) in foot.iter().zip(rows.y + height..rows.y + rows.h) {
+        canvas.line(area.x + 2, y, width, line);
+    }
+    Area { h: height, ..rows }
 }
 
 /// Explains why a view with entries shows none: no entry scanned so far matches the filter.
@@ -90,7 +108,7 @@ fn empty_at_checkpoint(viewer: &Viewer, view: View) -> Option<String> {
         View::Updates | View::Custom | View::Raw | View::Delivery => {
             "A checkpoint has a state but no events, so this view has nothing to show for that time."
         }
-        View::History => return None,
+        View::Graph | View::History => return None,
     };
     Some(format!("{text}\n\nPress G to return to the newest events."))
 }
@@ -146,8 +164,8 @@ fn empty_view_text(viewer: &Viewer, view: View) -> (Tone, String) {
         View::Custom => "No custom events yet. A node has to emit them.",
         View::Runs => "No runs yet.",
         View::Raw | View::Delivery => "No events yet.",
-        // It has texts of its own.
-        View::History => "",
+        // They have texts of their own.
+        View::Graph | View::History => "",
     };
     (Tone::Dim, format!("{text}{hint}"))
 }

@@ -22,6 +22,9 @@ impl Records {
         if let (Action::Schemas, RecordList::Versions { assistant, .. }) = (action, &self.of) {
             return Route::Record(Described::Schemas(self.server.clone(), assistant.clone())).into();
         }
+        if let (Action::View9, RecordList::Versions { assistant, .. }) = (action, &self.of) {
+            return Route::Record(Described::Graph(self.server.clone(), assistant.clone())).into();
+        }
         let Some(row) = self.selected(now) else { return Requests::none() };
         match (action, row.is) {
             (Action::Open | Action::Right | Action::Left, RowOf::Namespace(labels, is_open)) => {

@@ -137,6 +137,7 @@ impl Records {
                 "records.restore",
                 "records.schemas",
                 "app.back",
+                "records.graph",
                 "app.help",
             ],
             RecordList::Crons => &[

@@ -5,6 +5,7 @@ use super::rows::RowOf;
 use crate::features::resources::browse::{GAP, shrunk};
 use crate::features::resources::view::joined;
 use crate::session::Cx;
+use crate::session::page::overlay_frame;
 use crate::session::record_list::RecordList;
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
@@ -18,7 +19,7 @@ const MAX_LAST: usize = 200;
 
 pub(super) fn records(page: &Records, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let (area, rows) = (cx.area, cx.session.overlay_rows());
-    head(page, canvas, area);
+    head(cx, page, canvas);
     let now = cx.session.server_time(&page.server.profile);
     let shown = page.shown(now);
     if shown.is_empty() {
@@ -58,14 +59,12 @@ pub(super) fn records(page: &Records, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
 }
 
 /// Draws the title, the server, the count, the filter and the loading state.
-fn head(page: &Records, canvas: &mut Canvas<'_>, area: Area) {
-    let place = Area { x: 1, y: 2, w: area.w, h: 1 };
+fn head(cx: &Cx<'_>, page: &Records, canvas: &mut Canvas<'_>) {
     let title = match page.of {
-        RecordList::Versions { .. } => "VERSIONS",
-        RecordList::Crons => "CRONS",
-        RecordList::Store(_) => "STORE",
+        RecordList::Versions { .. } => "Versions",
+        RecordList::Crons => "Crons",
+        RecordList::Store(_) => "Store",
     };
-    let used = canvas.title(place, title, true);
     let mut line = Line::of(Tone::Dim, "of ");
     if let RecordList::Versions { name, .. } = &page.of {
         line.push(Tone::Plain, &text::clean(name));
@@ -87,7 +86,7 @@ fn head(page: &Records, canvas: &mut Canvas<'_>, area: Area) {
         Some(error) if page.rows.value.is_some() => (Tone::Bad, format!("outdated: {}; r retries", error.badge())),
         _ => (Tone::Dim, String::new()),
     };
-    canvas.line_for_right(place.x + used + 3, place.y, area.w.saturating_sub(used + 4), &line.right(tone, &state));
+    overlay_frame(cx, canvas, title, &line.right(tone, &state));
 }
 
 /// Returns the text to show if there are no rows.

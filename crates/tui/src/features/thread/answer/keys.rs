@@ -373,7 +373,7 @@ fn field_input<'a>(field: Option<&FormField>, draft: Option<&'a mut FieldDraft>)
 impl AnswerCard {
     /// Handles a key. Only the card's own keys, and keys that a text field doesn't accept, are not typed.
     pub(super) fn on_key(&mut self, cx: &Cx<'_>, key: Key) -> Requests {
-        let height = cx.session.overlay_inner().h as usize;
+        let height = cx.session.overlay_area().h as usize;
         match cx.session.keymap.action(Context::Answer, key) {
             Some(Action::Send) => return self.send(cx),
             Some(Action::Back) => return self.close(),

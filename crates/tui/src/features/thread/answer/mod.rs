@@ -395,7 +395,7 @@ impl Component for AnswerCard {
 
     fn relayout(&mut self, cx: &Cx<'_>) {
         self.watch(cx);
-        let framed = cx.session.overlay_inner();
+        let framed = cx.session.overlay_area();
         self.clamp(framed.w.into(), framed.h.into());
     }
 

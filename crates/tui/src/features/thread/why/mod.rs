@@ -36,7 +36,7 @@ impl Page for WhyPage {
             Some(thread) => format!("{} › thread {}", view.server.name, text::short_id(thread)),
             None => view.server.name.to_string(),
         });
-        ("WHY", about.unwrap_or_default())
+        ("Why it isn't moving", about.unwrap_or_default())
     }
 
     fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {

@@ -1,0 +1,373 @@
+//! Draws the details of the selected revision: why it failed, or what it is and what changed.
+
+use super::Deployments;
+use super::list::Row;
+use super::revisions::History;
+use super::revisions_view::{phase_word, phases_line, role_of, status_message, took};
+use super::view::{phase_line, revision_age};
+use crate::session::Cx;
+use crate::session::msg::RevisionRef;
+use crate::session::profile::server_software;
+use crate::widgets::canvas::Canvas;
+use crate::widgets::line::{Line, Tone, wrap};
+use runtail_api::ApiError;
+use runtail_core::model::{FailureCard, Phase, Revision, compare, without_natural};
+use runtail_core::text;
+use std::time::Duration;
+
+/// Explanations that are kept.
+pub const MAX_CARDS: usize = 50;
+/// Maximum lines of an error.
+const MAX_ERROR: usize = 4;
+/// Cells of the longest bar.
+const BAR: usize = 12;
+/// Columns of the names on the left.
+const NAMES: usize = 9;
+
+impl Deployments {
+    /// Returns the revision that the details are about: the selected one of the shown revisions, else the newest.
+    pub(super) fn detailed<'a>(&'a self, row: &'a Row) -> Option<&'a Revision> {
+        let history = self.history();
+        let selected = self.revision_picker.selected.as_deref();
+        let listed = history.and_then(|h| h.revisions.iter().find(|one| Some(one.id.as_str()) == selected));
+        listed.or_else(|| history.and_then(|h| h.revisions.first())).or(row.newest.as_ref())
+    }
+
+    /// Returns the failed revision that is to be explained beside the list, unless it was.
+    pub(super) fn unexplained(&self) -> Option<RevisionRef> {
+        let row = self.list.selected().filter(|row| !row.gone)?;
+        let revision = self.detailed(row).filter(|revision| revision.phase() == Phase::Failed)?;
+        let of = Deployments::revision_ref(row, &revision.id)?;
+        (!self.cards.contains_key(&of)).then_some(of)
+    }
+
+    /// Stores the explanation of a revision.
+    pub fn on_card(&mut self, of: RevisionRef, card: Result<Box<FailureCard>, ApiError>) {
+        while self.cards.len() >= MAX_CARDS {
+            self.cards.pop_first();
+        }
+        self.cards.insert(of, card);
+    }
+
+    fn card(&self, row: &Row, revision: &Revision) -> Option<&Result<Box<FailureCard>, ApiError>> {
+        self.cards.get(&Deployments::revision_ref(row, &revision.id)?)
+    }
+}
+
+/// Returns the title.
+pub(super) fn title(d: &Deployments, _cx: &Cx<'_>) -> Line {
+    let Some(revision) = d.list.selected().and_then(|row| d.detailed(row)) else {
+        return Line::of(Tone::Dim, "Details");
+    };
+    match revision.phase() {
+        Phase::Failed => Line::of(Tone::Dim, &format!("Why {}", revision.status)),
+        _ => Line::of(Tone::Dim, &format!("Revision {}", text::short_id(&revision.id))),
+    }
+}
+
+/// Draws the pane.
+pub(super) fn details(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+    let area = cx.area;
+    let width = usize::from(area.w.saturating_sub(2));
+    let Some(row) = d.list.selected() else { return };
+    let Some(revision) = d.detailed(row) else { return };
+    let mut lines = match revision.phase() {
+        Phase::Failed => failure(d, row, revision, width),
+        _ => facts(d, cx, row, revision, width),
+    };
+    let height = usize::from(area.h);
+    lines.truncate(height.saturating_sub(1));
+    lines.push(keys(cx, revision, width));
+    if let Some(Ok(card)) = d.card(row, revision) {
+        lines.extend(log_end(card, height.saturating_sub(lines.len()), width));
+    }
+    for (n, line) in lines.iter().enumerate().take(height) {
+        canvas.line(area.x + 1, area.y + n as u16, area.w.saturating_sub(2), line);
+    }
+}
+
+/// Returns why a revision failed, what serves instead, and where the time went.
+fn failure(d: &Deployments, row: &Row, revision: &Revision, width: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    match d.card(row, revision) {
+        Some(Ok(card)) => {
+            lines.extend(cause(card, revision, width));
+            if let Some(text) = instead(d, card) {
+                lines.extend(wrap(&text, width).iter().take(3).map(|part| Line::of(Tone::Plain, part)));
+            }
+        }
+        Some(Err(error)) => lines.push(Line::of(Tone::Plain, &format!("Couldn't load the log: {}.", error.badge()))),
+        None => lines.push(Line::of(Tone::Dim, "Reading the log…")),
+    }
+    let phases = d.history().map(|history| (history, history.phases(&revision.id, jiff::Timestamp::MAX)));
+    if let Some((history, phases)) = phases {
+        lines.extend(time_line(history, revision, &phases, width));
+    }
+    lines
+}
+
+/// Returns the first error of the log, and where it is.
+fn cause(card: &FailureCard, revision: &Revision, width: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let Some(error) = &card.error else {
+        let said = card.message.as_deref().or_else(|| status_message(revision)).unwrap_or(&card.meaning);
+        lines.extend(error_lines(said, width));
+        let unread = card.log.as_ref().and_then(|log| log.unread.as_deref());
+        lines.extend(unread.map(|why| Line::of(Tone::Dim, &format!("  the log could not be read: {why}"))));
+        return lines;
+    };
+    // Some tools draw around the lines of an error.
+    let plain = |line: &String| line.trim_start_matches(|c: char| c.is_whitespace() || "╰─▶│".contains(c)).to_string();
+    let said: Vec<String> = std::iter::once(&error.text).chain(&error.more).map(plain).collect();
+    lines.extend(error_lines(&said.join(" "), width));
+    let (word, all) = card.log.as_ref().map_or(("build", error.line), |log| (log.log.word(), log.lines));
+    lines.push(Line::of(Tone::Dim, &format!("  {word} log, line {} of {}", error.line, text::count(all as u64))));
+    lines
+}
+
+/// Returns the last lines of the log under a rule, as many as fit.
+fn log_end(card: &FailureCard, room: usize, width: usize) -> Vec<Line> {
+    let Some(log) = card.log.as_ref().filter(|log| room >= 4 && !log.tail.is_empty()) else { return Vec::new() };
+    let title = format!("── end of the {} log ", log.log.word());
+    let rest = width.saturating_sub(text::width(&title));
+    let mut lines = vec![Line::new(), Line::of(Tone::Dim, &format!("{title}{}", "─".repeat(rest)))];
+    let shown = log.tail.len().min(room - 2);
+    let tail = log.tail[log.tail.len() - shown..].iter();
+    lines.extend(tail.map(|line| Line::of(Tone::Dim, &text::fit(line, width))));
+    lines
+}
+
+fn error_lines(said: &str, width: usize) -> Vec<Line> {
+    // Some tools begin an error with a mark of their own.
+    let said = said.trim_start_matches(['×', '✗', ' ']);
+    let mut parts = wrap(said, width.saturating_sub(2));
+    if parts.len() > MAX_ERROR {
+        parts.truncate(MAX_ERROR);
+        parts[MAX_ERROR - 1].push('…');
+    }
+    let line = |(n, part): (usize, &String)| match n {
+        0 => Line::of(Tone::Bad, "✗ ").with(Tone::Error, part),
+        _ => Line::of(Tone::Plain, "  ").with(Tone::Error, part),
+    };
+    parts.iter().enumerate().map(line).collect()
+}
+
+/// Returns what serves although the newest revision failed, and what changed since.
+fn instead(d: &Deployments, card: &FailureCard) -> Option<String> {
+    let Some(good) = &card.last_good else { return card.service.clone() };
+    let is_serving = d.history().is_some_and(|history| {
+        let row = d.list.selected().and_then(|row| row.deployment.as_ref());
+        history.roles(row, None).of(&good.id, "DEPLOYED") == runtail_core::model::RevisionRole::Serving
+    });
+    let name = good.made_from.clone().unwrap_or_else(|| text::short_id(&good.id));
+    let state = if is_serving { "is still serving" } else { "was deployed before" };
+    let changed: Vec<&str> = good.changes.iter().map(|change| short_path(&change.path)).collect();
+    Some(match changed.is_empty() {
+        true => format!("{name} {state}."),
+        false => format!("{name} {state}. Changed since: {}", changed.join(", ")),
+    })
+}
+
+/// Returns the last part of a field's path: `repo_commit_sha` becomes `commit`.
+fn short_path(path: &str) -> &str {
+    match path.rsplit(['.', '/']).next().unwrap_or(path) {
+        "repo_commit_sha" => "commit",
+        "repo_ref" => "branch",
+        "image_uri" => "image",
+        "langgraph_config_path" => "graph config",
+        last => last,
+    }
+}
+
+/// Returns the total time and a bar for each observed status.
+fn time_line(
+    history: &History,
+    revision: &Revision,
+    phases: &[(String, Duration, bool)],
+    width: usize,
+) -> Option<Line> {
+    let total = took(history, revision, jiff::Timestamp::MAX);
+    let longest = phases.iter().map(|(_, spent, _)| *spent).max().filter(|longest| !longest.is_zero());
+    let mut line = Line::new();
+    if let Some(total) = total {
+        line.push(Tone::Dim, &format!("{:<NAMES$}", "took"));
+        line.push(Tone::Plain, &format!("{}   ", text::duration(total)));
+    }
+    for (status, spent, from_start) in phases {
+        let share = longest.map_or(0.0, |longest| spent.as_secs_f64() / longest.as_secs_f64());
+        let cells = ((share * BAR as f64).round() as usize).clamp(1, BAR);
+        let at_least = if *from_start { "" } else { "≥" };
+        let part = Line::of(Tone::Dim, &format!("{} ", phase_word(status)))
+            .with(Tone::Plain, &"▇".repeat(cells))
+            .with(Tone::Plain, &format!(" {at_least}{}   ", text::duration(*spent)));
+        if line.width() + part.width() > width + 3 {
+            break;
+        }
+        line.left.extend(part.left);
+    }
+    (!line.left.is_empty()).then_some(line)
+}
+
+/// Returns what a revision is: its state, source, duration, and what changed since the one before it.
+fn facts(d: &Deployments, cx: &Cx<'_>, row: &Row, revision: &Revision, width: usize) -> Vec<Line> {
+    let profile = cx.session.profiles.get(row.profile);
+    let age = profile.map(|profile| revision_age(profile, revision, cx.session.now)).unwrap_or_default();
+    let mut first = phase_line(revision).with(Tone::Dim, &format!(" {age} ago"));
+    let mut lines = Vec::new();
+    let name = |name: &str| Line::of(Tone::Dim, &format!("{name:<NAMES$}"));
+    let Some(history) = d.history() else { return vec![first] };
+    let (role, tone) = role_of(history, revision, d, cx);
+    if !role.is_empty() && role != "-" {
+        first.push(Tone::Dim, " · ");
+        first.push(tone, role);
+    }
+    lines.push(first);
+    if let Some(message) = status_message(revision) {
+        lines.extend(wrap(message, width).iter().take(2).map(|part| Line::of(Tone::Plain, part)));
+    }
+    let made_from = revision.source_revision_config.made_from();
+    lines.extend(made_from.map(|from| name("from").with(Tone::Plain, &from)));
+    let phases = history.phases(&revision.id, cx.session.now);
+    if !revision.phase().is_final() {
+        let mut line = name("so far");
+        line.left.extend(phases_line(&phases, revision).left.into_iter().skip(1));
+        lines.push(line);
+    } else if let Some(times) = time_line(history, revision, &phases, width) {
+        lines.push(times);
+    }
+    lines.extend(changed(history, revision).map(|text| name("changed").with(Tone::Plain, &text)));
+    if let Some(deployment) = &row.deployment {
+        let parts = [deployment.deployment_type.as_deref(), deployment.source.as_deref()];
+        let parts: Vec<&str> = parts.into_iter().flatten().collect();
+        if !parts.is_empty() {
+            lines.push(name("type").with(Tone::Plain, &parts.join(" · ")));
+        }
+    }
+    if let Some(url) = &row.url {
+        let info = row.server(&cx.session.profiles).and_then(|server| cx.lookup.server_info(&server));
+        let software = info.and_then(|info| info.value.as_ref()).map(server_software).unwrap_or_default();
+        let software = if software.is_empty() { software } else { format!("{software} · ") };
+        lines.push(name("server").with(Tone::Plain, &software).with(Tone::Dim, url));
+    }
+    lines.push(name("id").with(Tone::Dim, &revision.id));
+    lines
+}
+
+/// Returns the fields in which a revision differs from the one before it.
+fn changed(history: &History, revision: &Revision) -> Option<String> {
+    let before = history.revisions.iter().skip_while(|one| one.id != revision.id).nth(1)?;
+    let [a, b] = [before, revision].map(|one| serde_json::to_value(one).unwrap_or_default());
+    let changes = without_natural(compare(&a, &b));
+    let fields: Vec<&str> = changes.iter().map(|change| short_path(&change.path)).collect();
+    let since = before.source_revision_config.made_from().unwrap_or_else(|| text::short_id(&before.id));
+    Some(match fields.is_empty() {
+        true => format!("nothing recorded since {since}"),
+        false => format!("{} since {since}", fields.join(", ")),
+    })
+}
+
+/// Returns the keys that help with a revision.
+fn keys(cx: &Cx<'_>, revision: &Revision, width: usize) -> Line {
+    let ids: &[(&str, &str)] = match revision.phase() {
+        Phase::Failed => &[
+            ("revisions.build_log", "build log"),
+            ("revisions.rollback", "roll back"),
+            ("revisions.redeploy", "redeploy"),
+            ("revisions.compare", "compare"),
+            ("revisions.explain", "explain"),
+        ],
+        phase if phase.is_final() => &[
+            ("revisions.logs", "logs"),
+            ("revisions.build_log", "build log"),
+            ("revisions.redeploy", "redeploy"),
+            ("revisions.compare", "compare"),
+        ],
+        _ => &[
+            ("revisions.build_log", "build log"),
+            ("revisions.watch", "notify me"),
+            ("revisions.interrupt", "interrupt"),
+            ("revisions.logs", "logs"),
+        ],
+    };
+    let mut line = Line::new();
+    for (id, label) in ids {
+        let key = cx.session.keymap.hints_of([id], cx.session.settings.ascii).pop().map(|(key, _)| key);
+        // Enter also explains; beside the list it opens the threads.
+        let Some(key) =
+            key.map(|key| if *id == "revisions.explain" { cx.session.key("deployments.explain") } else { key })
+        else {
+            continue;
+        };
+        let gap = if line.left.is_empty() { "" } else { "   " };
+        if line.width() + gap.len() + text::width(&key) + 1 + label.len() > width {
+            break;
+        }
+        line.push(Tone::Plain, gap);
+        line.push(Tone::Key, &key);
+        line.push(Tone::Dim, &format!(" {label}"));
+    }
+    line
+}
+
+/// Draws the lines about the selected deployment below a narrow list.
+pub(super) fn summary(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+    let area = cx.area;
+    let Some(row) = d.list.selected() else { return };
+    let width = usize::from(area.w.saturating_sub(2));
+    let mut lines = vec![summary_rule(cx, row, width)];
+    match d.detailed(row) {
+        _ if row.deployment.is_none() => {
+            let info = row.server(&cx.session.profiles).and_then(|server| cx.lookup.server_info(&server));
+            let said = match info.map(|info| (&info.value, &info.error)) {
+                Some((_, Some(error))) => Line::of(Tone::Bad, "✗ ").with(Tone::Plain, &error.badge()),
+                Some((Some(info), None)) => Line::of(Tone::Plain, &server_software(info)),
+                _ => Line::of(Tone::Dim, "Checking the server…"),
+            };
+            lines.extend([said, Line::of(Tone::Dim, row.url.as_deref().unwrap_or_default())]);
+        }
+        Some(revision) if revision.phase() == Phase::Failed => {
+            let about = failure(d, row, revision, width);
+            lines.extend(about.first().cloned());
+            let instead = match d.card(row, revision) {
+                Some(Ok(card)) => {
+                    instead(d, card).map(|text| text.split_once(". ").map_or(text.clone(), |(a, _)| a.into()))
+                }
+                _ => None,
+            };
+            let keys = keys(cx, revision, width / 2 + 8);
+            let room = width.saturating_sub(keys.width() + 4);
+            let mut line = Line::of(Tone::Plain, &format!("  {}", text::fit(&instead.unwrap_or_default(), room)));
+            line.right = keys.left;
+            lines.push(line);
+        }
+        Some(_) => {
+            let revisions = d.history().into_iter().flat_map(|history| history.revisions.iter().take(2));
+            for revision in revisions {
+                let profile = cx.session.profiles.get(row.profile);
+                let age = profile.map(|profile| revision_age(profile, revision, cx.session.now)).unwrap_or_default();
+                let from = revision.source_revision_config.made_from().unwrap_or_default();
+                lines.push(phase_line(revision).with(Tone::Plain, &format!("  {from}")).right(Tone::Dim, &age));
+            }
+        }
+        None => {}
+    }
+    for (n, line) in lines.iter().enumerate().take(area.h.into()) {
+        canvas.line_for_right(area.x + 1, area.y + n as u16, area.w.saturating_sub(2), line);
+    }
+}
+
+/// Returns the rule above the summary: the name and the state of the deployment.
+fn summary_rule(cx: &Cx<'_>, row: &Row, width: usize) -> Line {
+    let mut line = Line::of(Tone::Dim, "── ").with(Tone::Strong, &row.name);
+    if let Some(revision) = &row.newest {
+        let profile = cx.session.profiles.get(row.profile);
+        let age = profile.map(|profile| revision_age(profile, revision, cx.session.now)).unwrap_or_default();
+        let tone = if revision.phase() == Phase::Failed { Tone::Bad } else { Tone::Plain };
+        line.push(Tone::Dim, " · ");
+        line.push(tone, &revision.status);
+        line.push(Tone::Dim, &format!(" {age} ago"));
+    }
+    let rest = width.saturating_sub(line.width() + 1);
+    line.push(Tone::Dim, &format!(" {}", "─".repeat(rest)));
+    line
+}
