@@ -167,7 +167,7 @@ async fn dashboard_shows_copies_and_exports_no_key_in_any_encoding() {
     let export = folder.path().join("said.md").display().to_string();
     tokio::task::spawn_blocking(move || {
         let mut term = Term::spawn(&["--config", &config], 140, 40);
-        term.wait_for("DEPLOYMENTS");
+        term.wait_for("Deployments");
         term.wait_for("***");
         assert_no_key(&term.screen(), "the deployments");
         term.keys(&format!(":{THREAD}\r"));

@@ -273,7 +273,7 @@ fn escape_sequences_do_not_change_screen_title_or_clipboard() {
     let script = r#"printf 'before\n'; "$@"; printf 'after %s\n' $?; read -r line"#;
     for args in [vec!["--config", &bomb.config()], vec!["--url", &bomb.url]] {
         let term = Term::spawn_under(script, &args, 130, 40);
-        let first = if args[0] == "--url" { "THREAD" } else { "DEPLOYMENTS" };
+        let first = if args[0] == "--url" { "THREAD" } else { "Deployments" };
         term.wait_for(first);
         for keys in [
             "\t", "d", "\x1b", "e", "\x1b", "l", "\x1b", "\r", "2", "1", "\r", "8", "1", "2", "3", "4", "5", "6", "7",

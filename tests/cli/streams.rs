@@ -603,7 +603,7 @@ async fn thread_states_runs_and_graphs_are_read() {
     assert_eq!(table.lines().nth(1).unwrap().split_whitespace().next(), Some("c6"), "{table}");
     assert_eq!(out(&["runs", "list", "t-1"]).await, "{\"run_id\":\"r-1\",\"status\":\"success\",\"z\":1,\"a\":null}\n");
     assert!(out(&["runs", "get", "t-1", RUN, "-o", "table"]).await.contains("status       success"));
-    assert_eq!(out(&["assistants", "graph", "agent", "-o", "text"]).await, "__start__ ---> chat\n");
+    assert_eq!(out(&["assistants", "graph", "agent", "-o", "text"]).await, "╭─ START\n╰► chat\n");
     assert!(out(&["assistants", "graph", "agent", "-o", "mermaid"]).await.starts_with("flowchart TD\n"));
     for args in [&["threads", "delete", "t-1"][..], &["runs", "cancel", "t-1", RUN]] {
         let ended = runtail(folder.path(), &[args, &["--read-only"]].concat()).await;

@@ -155,7 +155,7 @@ fn dashboard_loads_eight_profiles_in_parallel() {
     let (url, seen) = runtime.block_on(all_or_none());
     let (_folder, config) = config(&eight(&url));
     let term = Term::spawn_with(&[("RUNTAIL_TEST_KEY", CANARY)], &["--config", &config], 140, 40);
-    term.wait_for("DEPLOYMENTS  8");
+    term.wait_for("Deployments · 8");
     let asked = seen.asked();
     assert!(asked.iter().take(8).all(|path| is_list(path)), "nothing is asked before the lists: {asked:?}");
 }

@@ -44,9 +44,10 @@ impl TestServer {
 
 /// Returns the name in the first row.
 fn first_name(term: &Term) -> String {
-    term.wait_until("the list", |term| term.screen().contains("DEPLOYMENTS  3"));
+    term.wait_until("the list", |term| term.screen().contains("Deployments · 3"));
     let row = term.screen().lines().find(|line| line.contains('▌')).expect("a selected row").to_string();
-    row.split_whitespace().nth(1).expect("a name").to_string()
+    let (_, row) = row.split_once('▌').expect("a selected row");
+    row.split_whitespace().next().expect("a name").to_string()
 }
 
 #[test]
@@ -67,7 +68,7 @@ fn deployment_is_deleted_by_name_and_tracked_until_gone() {
     assert_eq!(writes.len(), 1, "{writes:?}");
     assert_eq!(writes[0].method, "DELETE");
     term.keys(":journal\r");
-    term.wait_for("JOURNAL");
+    term.wait_for("Journal");
     term.wait_for("204");
 }
 
@@ -100,6 +101,9 @@ fn updates_are_edited_in_the_users_editor_and_previewed() {
     let term = server.open(&[], &[("VISUAL", editor.to_str().unwrap()), ("RUNTAIL_TEST_SECRET", secret)]);
     first_name(&term);
     term.keys("u");
+    term.wait_for("fields marked * are required");
+    // The document is one key away.
+    term.keys("\x14");
     term.wait_for("● Valid");
     term.keys("\x0f");
     term.wait_for("NEW_ONE");
@@ -152,9 +156,9 @@ fn production_is_read_only_without_the_write_option() {
         term.keys(keys);
         term.wait_for("is read-only; nothing was sent");
         term.keys("!");
-        term.wait_for("NOTICES");
+        term.wait_for("╭ Notices");
         term.keys("\x1b");
-        term.wait_until("the list again", |term| term.screen().contains("DEPLOYMENTS  3"));
+        term.wait_until("the list again", |term| term.screen().contains("Deployments · 3"));
     }
     assert!(server.writes().is_empty());
     // With --write it is allowed, and the dialog shows the label.
@@ -162,7 +166,7 @@ fn production_is_read_only_without_the_write_option() {
     first_name(&term);
     term.keys("D");
     term.wait_for("to confirm");
-    assert!(term.screen().lines().nth(2).unwrap().contains("PROD"), "{}", term.screen());
+    assert!(term.screen().lines().nth(1).unwrap().contains("PROD"), "{}", term.screen());
 }
 
 #[test]

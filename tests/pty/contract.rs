@@ -54,7 +54,7 @@ fn assert_views(term: &Term) {
         ("3", "messages"),
         ("5", "started"),
         ("7", "updates"),
-        ("8", "BY TYPE"),
+        ("8", "events received"),
         ("4", "tools"),
         ("1", "ai · chat"),
     ] {

@@ -26,7 +26,7 @@ fn assert_restored(term: &Term) {
 #[test]
 fn demo_shows_deployments() {
     let term = demo(140, 40);
-    term.wait_for("DEPLOYMENTS");
+    term.wait_for("Deployments");
     term.wait_for("support-bot");
     assert!(term.screen().contains("DEMO"), "DEMO is always shown: {}", term.screen());
     assert!(term.unrestored_modes().contains(&"the alternate screen"), "the harness detects changed modes");
@@ -147,7 +147,7 @@ fn small_terminal_shows_a_message() {
     let mut term = Term::spawn(&["--demo"], 50, 10);
     term.wait_for("too small");
     term.resize(120, 36);
-    term.wait_for("DEPLOYMENTS");
+    term.wait_for("Deployments");
     assert!(!term.screen().contains("too small"), "{}", term.screen());
     term.resize(50, 10);
     term.wait_for("too small");
@@ -163,7 +163,7 @@ fn resizing_to_any_size_works() {
         term.resize(cols, rows);
         std::thread::sleep(Duration::from_millis(60));
     }
-    term.wait_for("DEPLOYMENTS");
+    term.wait_for("Deployments");
     term.keys("q");
     assert_eq!(term.exit_status().exit_code(), 0);
     assert_restored(&term);
@@ -209,10 +209,10 @@ fn panic_in_a_task_is_reported_and_the_dashboard_continues() {
     term.keys("\x1b[24~");
     term.wait_for("A background task failed");
     term.keys("!");
-    term.wait_for("NOTICES");
+    term.wait_for("╭ Notices");
     assert!(term.screen().contains("a test asked this task to panic"), "{}", term.screen());
     term.keys("\x1b");
-    term.wait_for("DEPLOYMENTS");
+    term.wait_until("the notices are closed", |term| !term.screen().contains("╭ Notices"));
     term.keys("q");
     assert_eq!(term.exit_status().exit_code(), 0);
     assert_restored(&term);
@@ -222,6 +222,8 @@ fn panic_in_a_task_is_reported_and_the_dashboard_continues() {
 #[track_caller]
 fn compose(term: &Term, assistant: &str) {
     term.wait_for("contract-rev");
+    term.keys("sg");
+    term.wait_for("▌ contract-review");
     term.keys("\r");
     term.wait_for("Assistants ");
     term.compose(assistant);
@@ -262,7 +264,7 @@ fn run_is_started_from_the_deployments_list() {
 /// Returns the end of the thread's id in the breadcrumb, which is all that fits after the graph's name.
 fn shown_thread(term: &Term) -> Option<String> {
     let screen = term.screen();
-    let id = screen.split("contract-review › support ").nth(1)?.split_whitespace().next()?;
+    let id = screen.split(" › support ").nth(1)?.split_whitespace().next()?;
     id.get(id.len().checked_sub(4)?..).map(str::to_owned)
 }
 
@@ -281,7 +283,7 @@ fn leaving_a_stream_does_not_cancel_its_run() {
     term.wait_for("› threads");
     // The thread of the closed stream is selected, so its runs are shown.
     term.wait_until("the thread, selected", |term| {
-        term.screen().lines().any(|l| l.split('│').nth(1).is_some_and(|r| r.contains('▌') && r.contains(&thread)))
+        term.screen().lines().any(|l| l.contains('▌') && l.contains(&thread))
     });
     term.keys("v");
     term.wait_for("TOOK");
@@ -317,7 +319,7 @@ fn demo_in_tmux(term: &str) -> Option<Tmux> {
     tmux.start_binary("--demo");
     tmux.wait_for("support-bot");
     let screen = tmux.screen();
-    assert!(screen.contains("DEMO") && screen.contains("DEPLOYMENTS") && screen.contains('│'), "{screen}");
+    assert!(screen.contains("DEMO") && screen.contains("Deployments") && screen.contains('│'), "{screen}");
     assert!(!screen.contains("before the dashboard"), "{screen}");
     assert_eq!((tmux.variable("alternate_on"), tmux.variable("cursor_flag")), ("1".into(), "0".into()));
     Some(tmux)
@@ -327,7 +329,7 @@ fn demo_in_tmux(term: &str) -> Option<Tmux> {
 fn assert_restored_in_tmux(tmux: &Tmux, code: &str) {
     tmux.wait_for(&format!("ended {code}"));
     let screen = tmux.screen();
-    assert!(screen.contains("\nbefore the dashboard") && !screen.contains("DEPLOYMENTS"), "{screen}");
+    assert!(screen.contains("\nbefore the dashboard") && !screen.contains("Deployments"), "{screen}");
     for (name, normal) in [("alternate_on", "0"), ("cursor_flag", "1"), ("mouse_any_flag", "0"), ("keypad_flag", "0")] {
         assert_eq!(tmux.variable(name), normal, "{name}: {screen}");
     }
@@ -347,7 +349,7 @@ fn tmux_shows_the_dashboard_and_restores_its_screen() {
         tmux.wait_for("support-bot");
         assert!(tmux.screen().lines().all(|line| line.chars().count() <= 90), "{}", tmux.screen());
         tmux.key("?");
-        tmux.wait_for("Everywhere");
+        tmux.wait_for("HERE: DEPLOYMENTS");
         tmux.key("Escape");
         tmux.wait_for("support-bot");
         tmux.key("q");

@@ -79,14 +79,14 @@ fn configuration_file_is_reloaded_when_changed_broken_and_fixed() {
     });
     // The new key is rejected: the old definition stays in use.
     server.write(&[server.profile("one", "WRONG")]);
-    term.wait_for("✗ 401 · u uses it anyway");
+    term.wait_for("✗ 401 · U uses it anyway");
     assert!(term.screen().contains("one ●"), "{}", term.screen());
     let polls = |server: &TestServer| server.sim.requests().iter().filter(|r| r.query.contains("limit=100")).count();
     let before = polls(&server);
     term.wait_until("the next poll", |_| polls(&server) > before);
     assert!(term.screen().contains("one ●"), "{}", term.screen());
-    // u uses it anyway.
-    term.keys("u");
+    // U uses it anyway.
+    term.keys("U");
     term.wait_for("one ✗ 401, r retries");
     server.assert_no_key_shown(&term);
 }
@@ -105,18 +105,18 @@ fn switching_profiles_waits_for_a_successful_check() {
     term.wait_for("one ●");
     term.keys("p");
     term.wait_for("[ ]  bad");
-    term.keys("j\r");
-    term.wait_for("✗ 401 · u uses it anyway");
+    term.keys("jU");
+    term.wait_for("✗ 401 · U uses it anyway");
     assert!(term.screen().contains("[x]  one") && term.screen().contains("[ ]  bad"), "{}", term.screen());
     // While the next profile is checked, the old one stays in use.
     server.sim.rule(Rule::on("GET", "/v2/deployments?limit=1&").times(1).hang());
-    term.keys("j\r");
+    term.keys("jU");
     term.wait_for("checking two…");
     assert!(term.screen().contains("[x]  one"), "{}", term.screen());
     // The check is canceled and repeated.
     term.keys(" ");
     term.wait_until("no check", |term| !term.screen().contains("checking"));
-    term.keys("\r");
+    term.keys("U");
     term.wait_for("[x]  two");
     term.wait_until("one is no longer used", |term| term.screen().contains("[ ]  one"));
     term.keys("\x1b");
@@ -133,7 +133,7 @@ fn profile_is_edited_and_saved() {
     term.wait_for("two ●");
     term.keys("p");
     term.wait_for("[x]  one");
-    term.keys("je");
+    term.keys("j\r");
     term.wait_for("[profiles.two]");
     term.keys("\x1b[B\x1b[B\x1b[B\x1b[Blabel = \"PROD\"");
     term.wait_for("label = \"PROD\"");
@@ -155,13 +155,15 @@ fn profile_is_edited_and_saved() {
 fn first_run_continues_when_a_configuration_appears() {
     let server = TestServer::new();
     let mut term = server.open();
-    term.wait_for("Not configured yet");
-    term.keys("j\r");
-    term.wait_for("✗ us: the environment variable LANGSMITH_API_KEY is not set");
+    term.wait_for("Try the demo");
+    term.keys("3");
+    term.wait_for("New profile");
+    term.keys("\x13");
+    term.wait_for("the environment variable LANGSMITH_API_KEY is not set");
     // The file is created by another program.
     server.write(&[server.profile("one", "RIGHT")]);
     term.wait_for("one ●");
-    assert!(!term.screen().contains("Not configured"), "{}", term.screen());
+    assert!(!term.screen().contains("Try the demo"), "{}", term.screen());
     term.keys("q");
     assert_eq!(term.exit_status().exit_code(), 0);
 }

@@ -214,7 +214,7 @@ fn recording_ends_with_its_stream() {
     };
     let replayed = messages(&term);
     term.keys("{");
-    term.wait_until("the stream itself", |term| term.screen().contains("contract-review › support"));
+    term.wait_until("the stream itself", |term| term.screen().contains(" › support 0"));
     term.wait_for_quiet(Duration::from_millis(300));
     assert_eq!(replayed, messages(&term));
     term.keys("\x03");

@@ -53,7 +53,7 @@ fn open_page(term: &Term, thread: &str, badge: &str) {
     term.keys(&format!(":{thread}\r"));
     let last_four = &thread[thread.len() - 4..];
     term.wait_until(&format!("the page of {thread} with {badge:?}"), |term| {
-        term.screen().lines().nth(2).is_some_and(|head| head.contains(last_four) && head.contains(badge))
+        term.screen().lines().nth(1).is_some_and(|head| head.contains(last_four) && head.contains(badge))
     });
 }
 
@@ -82,7 +82,7 @@ fn a_run_is_composed_and_shown_in_every_view() {
         assert!(messages.contains("→ weather {\"city\":"), "{messages}");
         assert_eq!(messages.matches("Let me look that up.").count(), 1, "never doubled: {messages}");
         for (key, shown) in
-            [("2", "chat"), ("3", "messages"), ("5", "run 1 started"), ("7", "messages"), ("8", "BY TYPE")]
+            [("2", "chat"), ("3", "messages"), ("5", "run 1 started"), ("7", "messages"), ("8", " received")]
         {
             term.keys(key);
             term.wait_for(shown);
@@ -178,10 +178,12 @@ fn a_failed_run_shows_its_cause_and_is_retried() {
         term.keys("e");
         term.wait_for(" failed in boom. Its finished steps are saved.");
         term.keys("\x1b");
-        term.wait_until("the card is closed", |term| !term.screen().contains("WHY"));
+        term.wait_until("the card is closed", |term| !term.screen().contains("Why it isn"));
         term.keys("R");
         // Aegra can't retry a step, so the input runs again.
-        term.wait_until("the preview", |term| term.screen().contains("RETRY") || term.screen().contains("RUN AGAIN"));
+        term.wait_until("the preview", |term| {
+            term.screen().contains("╭ Retry") || term.screen().contains("╭ Run again")
+        });
         confirm(&term);
         term.wait_for("run 2 failed in boom");
         quit(&mut term);

@@ -246,7 +246,7 @@ fn malformed_events_do_not_hide_others_in_any_view() {
     dash.capture("fanout-many-subgraphs");
     for response in hostile::responses() {
         dash.receive(response.into_bytes());
-        for view in 1..=8 {
+        for view in VIEWS.map(View::digit) {
             dash.keys(&format!("{view}"));
             check_invariants(&mut dash);
         }
@@ -257,7 +257,7 @@ fn malformed_events_do_not_hide_others_in_any_view() {
     for keys in ["w", "v", "T", "T", "/evil|7<Enter>]", "&!evil<Enter>", "|"] {
         dash.keys(keys);
         for (view, size) in
-            (1..=8).zip([(300, 100), (20, 5), (80, 24), (60, 12), (119, 30), (200, 50), (61, 13), (140, 40)])
+            (1..=9).zip([(300, 100), (20, 5), (80, 24), (60, 12), (119, 30), (200, 50), (61, 13), (140, 40), (99, 17)])
         {
             dash.resize(size.0, size.1);
             dash.keys(&format!("{view}<Home><Down><PageDown>"));
@@ -285,7 +285,8 @@ fn five_megabyte_lines_work_in_every_view() {
             if !dash.app.overlays.is_empty() {
                 dash.keys("<Esc>");
             }
-            dash.keys("<End>");
+            // Timeline and Delivery go to the event in another view.
+            dash.keys(&format!("{}<End>", view.digit()));
             assert!(dash.app.viewer().is_some_and(|viewer| viewer.view() == view));
         }
     }
@@ -320,17 +321,26 @@ fn streams_keep_running_until_their_tab_is_closed() {
     dash.keys("<Esc>");
     assert!(is_subscribed(&dash, |k| matches!(k, SubscriptionId::Threads(_))));
     assert!(is_subscribed(&dash, |k| matches!(k, SubscriptionId::Stream(1))), "the stream and its position are kept");
-    // Reopening the thread shows the same stream; another thread opens a new one.
+    // Reopening the thread shows the same stream and keeps it; another thread opens a new one.
     dash.keys("<Enter>");
     assert_eq!(dash.app.viewer().map(|v| v.id), Some(1));
     dash.keys("<Esc><Down><Enter>");
     assert_eq!((dash.app.stream.tabs.all().len(), dash.app.viewer().map(|v| v.id)), (2, Some(2)));
+    // A thread that was only looked at is replaced by the next one.
+    dash.keys("<Esc><Down><Enter>");
+    let ids: Vec<u64> = dash.app.stream.tabs.all().iter().map(|viewer| viewer.id).collect();
+    assert_eq!(ids, [1, 3]);
+    // From the last tab to the deployments and the list of threads, then to the first stream.
+    dash.keys("}");
+    assert_eq!((dash.app.focus, dash.app.viewer().map(|v| v.id)), (Pane::Deployments, Some(3)));
+    dash.keys("}");
+    assert_eq!((dash.app.focus, dash.app.viewer().map(|v| v.id)), (Pane::Stream, None));
     dash.keys("}");
     assert_eq!(dash.app.viewer().map(|v| v.id), Some(1));
     dash.keys("q");
     assert!(!is_subscribed(&dash, |k| matches!(k, SubscriptionId::Stream(1))));
     // Closing a tab returns to its list; the other stream stays open.
-    assert!(dash.app.viewer().is_none() && is_subscribed(&dash, |k| matches!(k, SubscriptionId::Stream(2))));
+    assert!(dash.app.viewer().is_none() && is_subscribed(&dash, |k| matches!(k, SubscriptionId::Stream(3))));
     dash.keys("}q");
     assert!(!is_subscribed(&dash, |k| matches!(k, SubscriptionId::Stream(_))));
     assert!(is_subscribed(&dash, |k| matches!(k, SubscriptionId::Threads(_))));
@@ -532,7 +542,8 @@ fn doctor_runs_while_its_page_is_open() {
 /// When time travel ends, its header line disappears and the view gains a row in the same frame.
 #[test]
 fn leaving_time_travel_leaves_no_empty_row() {
-    for view in 1..=VIEWS.len() {
+    // Space sets breakpoints in Graph, and A in History.
+    for view in VIEWS.into_iter().filter(|view| !matches!(view, View::Graph | View::History)).map(View::digit) {
         let mut dash = demo_like((120, 30));
         dash.app.session.settings.event_log.max_rows = 7;
         dash.open_thread();

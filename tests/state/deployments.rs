@@ -145,7 +145,7 @@ fn only_the_last_requested_document_is_shown() {
     answer(&mut dash, first);
     assert!(dash.app.overlays.is_empty(), "the first response is outdated");
     answer(&mut dash, second);
-    assert!(dash.screen().contains("of: deployment nightly-etl"), "{}", dash.screen());
+    assert!(dash.screen().contains("of: deployment triage"), "{}", dash.screen());
 }
 
 #[test]

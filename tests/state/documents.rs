@@ -73,7 +73,7 @@ fn documented_keys_match_their_descriptions() {
         use Context::*;
         let contexts: &[Context] = match heading.as_str() {
             "The most useful keys" => &[Deployments, Revisions, Server, Stream],
-            "The thread page" | "Acting on a thread" | "Moving in a stream" | "History" => &[Stream],
+            "The thread page" | "Acting on a thread" | "Moving in a stream" | "Graph" | "History" => &[Stream],
             "Deployments" => &[Deployments, Revisions],
             "Changes" => &[Deployments, Revisions, Confirm],
             other => panic!("unknown contexts of the key table under {other:?}"),

@@ -129,7 +129,7 @@ fn heartbeat_and_event_ages_are_shown() {
     // A server without heartbeats is not reported as silent.
     dash.later(44_700);
     dash.keys("7");
-    assert!(dash.screen().contains("◌ no event for 45s, no heartbeats here"), "{}", dash.screen());
+    assert!(dash.screen().contains("◌ no event for 45s"), "{}", dash.screen());
     for _ in 0..3 {
         dash.later(5_000);
         dash.heartbeat();

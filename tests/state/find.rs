@@ -197,7 +197,8 @@ fn ten_thousand_threads_are_listed_from_pages() {
     }
     assert_eq!(shown(&mut dash).len(), 10_000);
     dash.keys("G");
-    assert!(dash.screen().contains("0000270f"), "the last row");
+    let selected = dash.app.agent.server.as_ref().and_then(|server| server.thread_picker.selected.clone());
+    assert!(selected.is_some_and(|id| id.starts_with("0000270f")), "the last row");
     let before = wanted(&dash).rows;
     dash.keys("gG");
     assert_eq!(wanted(&dash).rows, before, "nothing more is requested");
@@ -226,9 +227,8 @@ fn names_stars_and_first_messages_are_shown() {
     }
     let mut dash = opened((140, 40), read);
     let screen = dash.screen();
-    let row =
-        screen.lines().find(|line| line.contains("00000000…0000") && line.contains("support")).unwrap_or_default();
-    assert!(row.contains("support  *  Refund Ana  Order 0"), "{screen}");
+    let row = screen.lines().find(|line| line.contains("support 0000")).unwrap_or_default();
+    assert!(row.contains("* Refund Ana  Order 0"), "{screen}");
     let effects = dash.keys("*");
     let label = effects.iter().find_map(|effect| match effect {
         Effect::PlanAction(_, _, intent) => Some((**intent).clone()),
@@ -236,7 +236,7 @@ fn names_stars_and_first_messages_are_shown() {
     });
     assert!(matches!(label, Some(ThreadIntent::Label { label, .. }) if label.starred == Some(false)), "{effects:?}");
     dash.keys("<Esc>:name Other<Enter>");
-    assert!(dash.screen().contains("LABEL") || dash.screen().contains("NAME"), "{}", dash.screen());
+    assert!(dash.screen().contains("╭ Label") || dash.screen().contains("╭ Name"), "{}", dash.screen());
 }
 
 #[test]

@@ -98,7 +98,7 @@ fn preview(thread: &str) -> Box<Preview> {
 /// Opens the page, and applies all plans. Returns the numbers of the answers with their threads.
 fn planned(dash: &mut Dash) -> Vec<(u64, String)> {
     dash.keys("i");
-    let open = plans(&dash.keys("B"));
+    let open = plans(&dash.keys("<ctrl-r>"));
     assert_eq!(open.len(), 3, "a thread about which the rules don't decide costs no request");
     for (number, thread) in &open {
         assert!(dash.keys("<ctrl-s>").is_empty(), "the preview is not complete");
@@ -194,7 +194,7 @@ fn profiles_that_become_read_only_get_no_answer() {
 fn threads_that_changed_since_are_left_unanswered() {
     let mut dash = dash((140, 40));
     dash.keys("i");
-    let open = plans(&dash.keys("B"));
+    let open = plans(&dash.keys("<ctrl-r>"));
     for (number, _) in &open {
         let why = PlanError::Unfit("No question is open on this thread.".into());
         assert!(dash.done(EffectResult::PlannedAction(*number, Err(why))).is_empty());
@@ -211,16 +211,16 @@ fn the_key_is_offered_only_where_rules_decide() {
     let footer = |dash: &mut Dash| dash.screen().lines().last().unwrap_or_default().to_string();
     let mut with_rules = dash((140, 40));
     with_rules.keys("i");
-    assert!(footer(&mut with_rules).contains("B answer by rules"), "{}", with_rules.screen());
+    assert!(footer(&mut with_rules).contains("ctrl-r answer by rules"), "{}", with_rules.screen());
     // Only the rows that match the filter are answered.
     with_rules.keys("/aaa3<Enter>");
-    assert_eq!(plans(&with_rules.keys("B")).len(), 1);
+    assert_eq!(plans(&with_rules.keys("<ctrl-r>")).len(), 1);
     // None of the profiles may write.
     let mut sealed = dash((140, 40));
     sealed.seal();
     sealed.keys("i");
     assert!(!footer(&mut sealed).contains("by rules"), "{}", sealed.screen());
-    assert!(sealed.keys("B").is_empty());
+    assert!(sealed.keys("<ctrl-r>").is_empty());
     assert_eq!(sealed.screen().matches("its profile is read-only").count(), 6, "{}", sealed.screen());
     // Without rules it says where to add them.
     let mut without = Dash::new(PROFILES, (140, 40));
@@ -228,6 +228,6 @@ fn the_key_is_offered_only_where_rules_decide() {
     answer(&mut without, &support(), listed(vec![row]));
     without.keys("i");
     assert!(!footer(&mut without).contains("by rules"), "{}", without.screen());
-    assert!(without.keys("B").is_empty());
+    assert!(without.keys("<ctrl-r>").is_empty());
     assert!(without.screen().contains("The configuration has no [[answer]] rules"), "{}", without.screen());
 }

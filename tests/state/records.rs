@@ -176,7 +176,7 @@ fn a_version_is_restored_after_a_preview() {
 fn schemas_are_opened() {
     let mut dash = dash((120, 30));
     versions(&mut dash);
-    let effects = dash.keys("s");
+    let effects = dash.keys("d");
     let [Effect::Describe(what @ Described::Schemas(_, id))] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!(&**id, ASSISTANT);
     dash.done(EffectResult::Described(what.clone(), Ok(r#"{"state_schema": {"type": "object"}}"#.into())));
@@ -187,7 +187,7 @@ fn schemas_are_opened() {
 fn a_cron_is_paused_edited_and_deleted() {
     let mut dash = dash((120, 30));
     crons(&mut dash);
-    assert_eq!(planned(&dash.keys("P")).1, ResourceIntent::EnableCron { cron: CRON.into(), enabled: false });
+    assert_eq!(planned(&dash.keys("<ctrl-p>")).1, ResourceIntent::EnableCron { cron: CRON.into(), enabled: false });
     dash.keys("<Esc>");
     assert_eq!(planned(&dash.keys("D")).1, ResourceIntent::DeleteCron { cron: CRON.into() });
     dash.keys("<Esc>u");
@@ -204,7 +204,7 @@ fn a_cron_is_paused_edited_and_deleted() {
     dash.keys("<Esc><Esc>");
     dash.keys("<Down>");
     assert!(
-        matches!(planned(&dash.keys("P")).1, ResourceIntent::EnableCron { enabled: true, .. }),
+        matches!(planned(&dash.keys("<ctrl-p>")).1, ResourceIntent::EnableCron { enabled: true, .. }),
         "a paused one is resumed"
     );
 }
@@ -266,7 +266,7 @@ fn a_read_only_profile_opens_no_editor_and_no_preview() {
     let mut dash = dash((120, 30));
     crons(&mut dash);
     dash.seal();
-    for key in ["a", "u", "P", "D"] {
+    for key in ["a", "u", "<ctrl-p>", "D"] {
         assert_eq!(dash.keys(key), [], "{key}");
         assert!(dash.screen().contains("read-only"), "{key}: {}", dash.screen());
     }

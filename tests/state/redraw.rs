@@ -14,7 +14,8 @@ const MINUTES: u32 = 60;
 /// Returns the screen without the deployments list, whose ages are updated by its polls.
 fn screen_without_list(dash: &mut Dash) -> Buffer {
     let mut buffer = dash.buffer();
-    if let Some(area) = dash.app.regions().deployments.filter(|_| dash.app.overlays.is_empty()) {
+    let pane = dash.app.regions().deployments.filter(|_| dash.app.overlays.is_empty());
+    if let Some(area) = pane.map(|pane| pane.frame.unwrap_or(pane.area)) {
         for (x, y) in (area.y..area.y + area.h).flat_map(|y| (area.x..area.x + area.w).map(move |x| (x, y))) {
             buffer[(x, y)].reset();
         }
@@ -61,7 +62,8 @@ fn unchanged_deployments_are_not_redrawn() {
     // The age of the building revision changes every second for an hour, then every minute.
     assert_eq!(redraws_in(&mut dash, 2 * MINUTES), 2 * MINUTES);
     dash.pass(3600);
-    assert_eq!(redraws_in(&mut dash, 10 * MINUTES), 10);
+    // The time in its status and its age change at different seconds.
+    assert_eq!(redraws_in(&mut dash, 10 * MINUTES), 20);
     // Another deployment without a changing time is selected.
     dash.keys("<Up>");
     assert_eq!(redraws_in(&mut dash, 10 * MINUTES), 0);
@@ -111,10 +113,10 @@ fn streams_are_redrawn_until_they_end_or_are_covered() {
 #[test]
 fn failing_profiles_are_redrawn_only_when_their_text_changes() {
     let us = |key: &SubscriptionId| *key == SubscriptionId::Deployments("prod-us".into());
-    // Without any data, only the message disappears after 20s.
+    // Without any data nothing changes: a failure is shown until the next key.
     let mut dash = Dash::new("[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n", (140, 40));
     dash.refuse("prod-us");
-    assert_eq!(redraws_in(&mut dash, 10 * MINUTES), 1, "{}", dash.screen());
+    assert_eq!(redraws_in(&mut dash, 10 * MINUTES), 0, "{}", dash.screen());
     // The age of loaded data is shown in seconds, then in minutes.
     let mut dash = demo_like((140, 40));
     dash.keys("<Up>");

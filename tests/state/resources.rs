@@ -90,7 +90,7 @@ fn integrations_open_their_repositories() {
         json!([{"id": 7, "owner": "labs", "name": "bot", "url": "https://github.com/labs/bot", "default_branch": "main"}]),
     );
     let screen = dash.screen();
-    assert!(screen.contains("REPOSITORIES") && screen.contains("of labs in prod-eu"), "{screen}");
+    assert!(screen.contains("Repositories") && screen.contains("of labs in prod-eu"), "{screen}");
     // y copies the URL that a deployment's source uses; Enter shows every field.
     assert_eq!(dash.keys("y"), [Effect::Copy("https://github.com/labs/bot".into())]);
     dash.keys("<Enter>");
@@ -100,7 +100,7 @@ fn integrations_open_their_repositories() {
         dash.screen()
     );
     dash.keys("<Esc><Esc>");
-    assert!(dash.screen().contains("INTEGRATIONS"), "{}", dash.screen());
+    assert!(dash.screen().contains("╭ Integrations"), "{}", dash.screen());
 }
 
 #[test]
@@ -301,23 +301,23 @@ fn every_resource_change_has_a_key() {
     let number = open(&mut dash, "providers");
     answer(&mut dash, number, providers());
     let mut seen = Vec::new();
-    for keys in ["a<ctrl-r>", "m<ctrl-r>", "u<ctrl-r>", "D", "X"] {
+    for keys in ["a<ctrl-r>", "N<ctrl-r>", "u<ctrl-r>", "D", "<ctrl-x>"] {
         seen.push(planned_change(&dash.keys(keys)).1);
         dash.keys("<Esc>");
-        if keys.len() > 1 {
+        if keys.ends_with("<ctrl-r>") {
             dash.keys("<Esc>");
         }
     }
-    let number = browse_number(&dash.keys("t"));
+    let number = browse_number(&dash.keys("K"));
     answer(
         &mut dash,
         number,
         json!([{"id": "t1", "provider_id": "github", "provider_account_label": "octo", "scopes": ["repo"]}]),
     );
-    for keys in ["u<ctrl-r>", "D", "X"] {
+    for keys in ["u<ctrl-r>", "D", "<ctrl-x>"] {
         seen.push(planned_change(&dash.keys(keys)).1);
         dash.keys("<Esc>");
-        if keys.len() > 1 {
+        if keys.ends_with("<ctrl-r>") {
             dash.keys("<Esc>");
         }
     }
@@ -326,7 +326,7 @@ fn every_resource_change_has_a_key() {
     for keys in ["a<ctrl-r>", "D"] {
         seen.push(planned_change(&dash.keys(keys)).1);
         dash.keys("<Esc>");
-        if keys.len() > 1 {
+        if keys.ends_with("<ctrl-r>") {
             dash.keys("<Esc>");
         }
     }

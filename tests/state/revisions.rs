@@ -45,6 +45,7 @@ fn the_revision_list_shows_what_the_server_reports() {
     let mut dash = demo_like((140, 40));
     dash.open_server();
     let server = dash.app.agent.server.as_ref().map(|open| open.server.clone()).expect("an open server");
+    dash.keys("<Esc>");
     let info = |revision: &str| ServerInfo {
         kind: ServerKind::Python,
         version: "0.16.7".into(),

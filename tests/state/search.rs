@@ -57,7 +57,7 @@ fn finish(dash: &mut Dash) -> usize {
 
 /// Returns the line under the tabs.
 fn status_line(dash: &mut Dash) -> String {
-    dash.screen().lines().nth(4).unwrap_or_default().trim().to_string()
+    dash.screen().lines().nth(3).unwrap_or_default().trim().to_string()
 }
 
 fn anchor(dash: &Dash) -> Option<Seq> {

@@ -22,8 +22,8 @@ fn opened_in(size: (u16, u16), capture: &str) -> Dash {
 /// Returns the lines of all views.
 fn views(dash: &mut Dash) -> Vec<String> {
     let mut all = Vec::new();
-    for (n, view) in VIEWS.iter().enumerate() {
-        dash.keys(&(n + 1).to_string());
+    for view in &VIEWS {
+        dash.keys(&view.digit().to_string());
         dash.screen();
         let lines = dash.app.viewer().unwrap().window(*view);
         let text = |line: &runtail_tui::widgets::line::Line| {
@@ -205,7 +205,7 @@ fn slider(dash: &mut Dash) -> (u16, std::ops::Range<u16>) {
     let (row, line) =
         screen.lines().enumerate().find(|(_, line)| line.contains("PAST ") && line.contains("event ")).unwrap();
     let drawn: Vec<u16> =
-        (0..).zip(line.chars()).skip(55).filter(|(_, c)| "━●─".contains(*c)).map(|(x, _)| x).collect();
+        (0..).zip(line.chars()).skip(10).filter(|(_, c)| "━●─".contains(*c)).map(|(x, _)| x).collect();
     (row as u16, drawn[0]..drawn[drawn.len() - 1] + 1)
 }
 

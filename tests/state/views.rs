@@ -5,7 +5,7 @@ use ratatui::style::{Color, Modifier};
 use runtail_stream::projection::Role;
 use runtail_stream::{Event, Item, Outcome, Record, Seq};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::features::stream::viewer::VIEWS;
+use runtail_tui::features::stream::viewer::{VIEWS, View};
 use runtail_tui::session::msg::Msg;
 
 /// Runs of one thread: a model with a tool, parallel branches with a subgraph, a waiting run, a failed run.
@@ -81,7 +81,7 @@ fn scenes() -> Vec<(&'static str, Dash)> {
 
 /// Returns the key and the name of each view.
 fn views() -> impl Iterator<Item = (String, String)> {
-    (1..).zip(VIEWS).map(|(key, view)| (format!("{key}"), view.title().to_lowercase()))
+    VIEWS.into_iter().map(|view| (view.digit().to_string(), view.title().to_lowercase()))
 }
 
 /// Returns the style of a cell.
@@ -250,7 +250,7 @@ fn test_thread_has_entries_in_every_view() {
 
 #[test]
 fn empty_streams_have_no_cursor_in_any_view() {
-    for view in 1..=VIEWS.len() {
+    for view in VIEWS.map(View::digit) {
         for keys in ["g", "j", "k", "G"] {
             let mut dash = demo_like((120, 30));
             dash.open_thread();
@@ -288,7 +288,7 @@ fn runs_without_events_are_listed_in_the_order_of_the_runs() {
     dash.keys("gjjj");
     let under_cursor = |dash: &mut Dash| {
         let screen = dash.screen();
-        let line = screen.lines().find_map(|line| line.split("│ ▌").nth(1));
+        let line = screen.lines().find_map(|line| line.split("▌").nth(1));
         line.expect("a cursor").trim().to_string()
     };
     let before = under_cursor(&mut dash);

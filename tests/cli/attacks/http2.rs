@@ -176,7 +176,7 @@ fn dashboard_stays_usable_over_broken_http2() {
         term.wait_for("1 Threads");
         until("a request", || server.requests() > 0);
         term.keys("?");
-        term.wait_for("KEYS");
+        term.wait_for("╭ Help");
         term.keys("\x1b");
         term.keys(":01a1fbb5-173d-77d7-b93d-09bf6dcc9775\r");
         term.keys("!\x03");

@@ -102,7 +102,7 @@ fn dashboard_stays_usable_while_servers_are_slow() {
         let mut term = Term::spawn(&["--url", &server(begin).0], 110, 34);
         term.wait_for("1 Threads");
         term.keys("?");
-        term.wait_for("KEYS");
+        term.wait_for("╭ Help");
         term.keys("\x1b");
         term.keys(":01a1fbb5-173d-77d7-b93d-09bf6dcc9775\r");
         for view in "1234567890".chars() {

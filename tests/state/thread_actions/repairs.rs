@@ -90,8 +90,8 @@ fn a_run_of_another_assistant_is_shown_and_can_be_repaired() {
     let mut dash = page((140, 40), &records("idle", "finished-state", runs_of(&["a-other", "a-support", "a-support"])));
     dash.keys("e");
     let screen = dash.screen();
-    assert!(screen.contains("B run the earlier assistant again, from its newest checkpoint"), "{screen}");
-    let (_, intent) = planned(&dash.keys("B")).expect("a plan");
+    assert!(screen.contains("z run the earlier assistant again, from its newest checkpoint"), "{screen}");
+    let (_, intent) = planned(&dash.keys("z")).expect("a plan");
     assert_eq!(intent, ThreadIntent::RestoreAssistant { thread: THREAD.into() });
     let mut dash = page((140, 40), &records("idle", "finished-state", runs_of(&["a-support", "a-support"])));
     dash.keys("e");

@@ -130,7 +130,7 @@ impl Dash {
     pub fn body(&mut self) -> String {
         let screen = self.screen();
         let lines: Vec<&str> = screen.lines().collect();
-        lines[5..lines.len() - 2].join("\n")
+        lines[4..lines.len() - 1].join("\n")
     }
 
     pub fn open_server(&mut self) {
@@ -212,12 +212,45 @@ impl Dash {
             _ => None,
         });
         let Some(of) = of else { return };
+        let card = Self::failure_card(&of.revision);
+        self.feed(Msg::done(EffectResult::Card(of, Ok(Box::new(card)))));
+    }
+
+    /// Sends the failure card of the selected revision, which is shown beside the list.
+    pub fn explained(&mut self) {
+        let sub = subscriptions(&self.app).into_iter().find(|sub| matches!(sub.key, SubscriptionId::Card(_)));
+        let sub = sub.expect("the selected revision failed and is not explained yet");
+        let SubscriptionId::Card(of) = &sub.key else { unreachable!() };
+        let event = SubscriptionEvent::Card(Ok(Box::new(Self::failure_card(&of.revision))));
+        self.feed(Msg::Subscription { key: sub.key, epoch: sub.epoch, event });
+    }
+
+    /// Sends the revisions of the last day of all rows on the screen.
+    pub fn last_day(&mut self) {
+        self.app.relayout();
+        for sub in subscriptions(&self.app) {
+            for (deployment, newest) in sub.params.past.iter() {
+                let at = |hours: i64| self.now - SignedDuration::from_hours(hours);
+                let known = self.app.deployments.list.rows.iter().find(|row| row.is(deployment));
+                let status = known.and_then(|row| row.newest.clone()).map(|one| (one.status, one.created_at));
+                let (status, created) = status.unwrap_or_default();
+                let rows = json!([
+                    {"id": **newest, "status": status, "created_at": created, "updated_at": created},
+                    {"id": "5555", "status": "DEPLOYED", "created_at": at(40), "updated_at": at(40)},
+                ]);
+                let revisions = serde_json::from_value(rows).unwrap();
+                let event = SubscriptionEvent::Past { deployment: deployment.clone(), revisions };
+                self.feed(Msg::Subscription { key: sub.key.clone(), epoch: sub.epoch, event });
+            }
+        }
+    }
+
+    fn failure_card(revision: &str) -> FailureCard {
         let row = |id: &str, status: &str, made: &str, commit: &str| {
             json!({"id": id, "status": status, "created_at": made, "updated_at": "2026-11-21T13:31:14Z",
                    "source_revision_config": {"repo_ref": "main", "repo_commit_sha": commit}})
         };
-        let this =
-            row(&of.revision, "BUILD_FAILED", "2026-11-21T13:30:00Z", "e01aa9f2d0ae598e95dc970b74767f19372d61af");
+        let this = row(revision, "BUILD_FAILED", "2026-11-21T13:30:00Z", "e01aa9f2d0ae598e95dc970b74767f19372d61af");
         let good = row("5555", "DEPLOYED", "2026-11-20T13:30:00Z", "77ab10c2d0ae598e95dc970b74767f19372d61af");
         let text = |message| LogText { at: None, level: Some("INFO"), message };
         let log = [
@@ -225,7 +258,7 @@ impl Dash {
             text("Step #1 - \"build\": #7 6.874   × No solution found when resolving dependencies:"),
             text("Step #1 - \"build\": #7 6.874   ╰─▶ Because app depends on openai>=3.0, app cannot be used."),
         ];
-        let card = FailureCard::new(&Evidence {
+        FailureCard::new(&Evidence {
             address: "prod-us/invoice-agent",
             options: "",
             deployment: &json!({}),
@@ -233,8 +266,7 @@ impl Dash {
             history: &[this.clone(), good],
             times: &[],
             log: LogEvidence::Read(CardLog::Build, &log),
-        });
-        self.feed(Msg::done(EffectResult::Card(of, Ok(Box::new(card)))));
+        })
     }
 
     /// Presses `d` and responds with this record of the selected deployment.
@@ -526,8 +558,8 @@ pub fn demo_like(size: (u16, u16)) -> Dash {
         };
         dash.answer(move |k| *k == SubscriptionId::Newest(name.clone()), answer);
     }
-    // The list is sorted by name; this selects support-bot of prod-eu.
-    dash.keys("<Down><Down><Down>");
+    // The failed deployment is first, then those in progress; this selects support-bot of prod-eu.
+    dash.keys("<Down><Down>");
     let history = |newest: &str| {
         json!([
             {"id": "44444444-4444-4444-8444-444444444444", "status": newest, "created_at": "2026-11-21T13:57:50Z",
