@@ -132,6 +132,8 @@ pub struct DeliveryLog {
     /// Events and tokens per second.
     pub rates: Rates,
     newest_id: Option<IdKey>,
+    /// The connection whose numbers `newest_id` belongs to, if ids are not times.
+    numbered_on: u32,
 }
 
 impl Default for DeliveryLog {
@@ -161,6 +163,7 @@ impl Default for DeliveryLog {
             heartbeat_interval: None,
             rates: Rates::default(),
             newest_id: None,
+            numbered_on: 0,
         }
     }
 }
@@ -332,6 +335,11 @@ impl DeliveryLog {
         self.note_alive(event.at);
         if let Some(connection) = self.connections.last_mut() {
             connection.events += 1;
+        }
+        // JavaScript servers number the events of each run from 0, and each run is read over a connection of its own.
+        let is_numbered = event.id.is_some() && event.server_time().is_none();
+        if is_numbered && (self.numbered_on != event.conn || &*event.name == "metadata") {
+            (self.newest_id, self.numbered_on) = (None, event.conn);
         }
         if let Some(id) = event.id.as_deref().and_then(IdKey::of) {
             if self.newest_id.is_some_and(|newest| id < newest) {

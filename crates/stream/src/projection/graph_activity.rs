@@ -17,7 +17,7 @@ pub struct NodeActivity {
     /// The time of all visits with known times, including running ones.
     pub total: Duration,
     /// Whether no visit has known times.
-    pub lacks_times: bool,
+    pub has_no_times: bool,
     pub running: u64,
     pub failures: u64,
     /// The state of the last visit.
@@ -102,11 +102,11 @@ impl GraphActivity {
     /// the states are those of the nodes in it.
     pub fn group<'a>(&self, id: &str, members: impl Iterator<Item = &'a str>) -> NodeActivity {
         let own = self.nodes.get(id);
-        let mut sum = NodeActivity { lacks_times: true, ..NodeActivity::default() };
+        let mut sum = NodeActivity { has_no_times: true, ..NodeActivity::default() };
         for node in members.filter(|member| *member != id).filter_map(|member| self.nodes.get(member)) {
             sum.visits += node.visits;
             sum.total += node.total;
-            sum.lacks_times &= node.lacks_times;
+            sum.has_no_times &= node.has_no_times;
             sum.running += node.running;
             sum.failures += node.failures;
             if node.last >= sum.last {
@@ -252,10 +252,10 @@ impl GraphActivity {
             self.order.push(id.clone());
         }
         let node =
-            self.nodes.entry(id).or_insert_with(|| NodeActivity { lacks_times: true, ..NodeActivity::default() });
+            self.nodes.entry(id).or_insert_with(|| NodeActivity { has_no_times: true, ..NodeActivity::default() });
         node.visits += 1;
         if bar.known.is_both() {
-            node.lacks_times = false;
+            node.has_no_times = false;
             let ended = bar.ended.unwrap_or(until);
             node.total += Duration::try_from(ended.duration_since(bar.started)).unwrap_or_default();
         }
@@ -360,7 +360,7 @@ mod tests {
         script.end(Outcome::Success);
         let activity = script.activity();
         let chat = activity.node("chat").unwrap();
-        assert_eq!((chat.visits, chat.total, chat.lacks_times), (3, Duration::from_millis(300), false));
+        assert_eq!((chat.visits, chat.total, chat.has_no_times), (3, Duration::from_millis(300), false));
         let taken = |from: &str, to: &str| activity.taken(from, to);
         assert_eq!((taken("chat", "tools"), taken("tools", "chat")), (2, 2));
         assert_eq!(

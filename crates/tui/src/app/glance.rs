@@ -4,7 +4,7 @@ use super::{App, Overlay, Pane};
 use crate::features::deployments::list::Row;
 use crate::features::glance::{Count, Facts, GlancePage, Opens, Rank, STRIP, Tile};
 use crate::widgets::line::Tone;
-use crate::widgets::theme::phase_glyph;
+use crate::widgets::theme::{deployment_badge, phase_glyph};
 use runtail_core::model::{InboxRow, Phase};
 use runtail_core::text;
 use std::time::Duration;
@@ -133,6 +133,17 @@ impl App {
                 (Rank::Good, "●", Tone::Good, number(counts.busy, "running"))
             }
             None => (Rank::Unknown, "?", Tone::Dim, String::new()),
+        };
+        // A deployment that is being deleted or has no use isn't good because its newest revision was deployed.
+        let own = row.deployment.as_ref().and_then(|deployment| deployment.status.as_deref());
+        let is_usual = matches!(own, None | Some("READY" | "AWAITING_DATABASE"));
+        let (rank, glyph, tone, about) = match rank {
+            Rank::Unknown | Rank::Waiting => (rank, glyph, tone, about),
+            _ if is_usual => (rank, glyph, tone, about),
+            _ => {
+                let (glyph, tone, word) = deployment_badge(own);
+                (Rank::Ended, glyph, tone, word)
+            }
         };
         let opens = match &row.deployment {
             Some(deployment) => Opens::Deployment(deployment.id.clone()),

@@ -7,7 +7,7 @@ use crate::input::keymap::{Keymap, binding};
 use crate::session::Component;
 use crate::session::subject::Subject;
 use crate::session::thread::Offers;
-use runtail_core::model::ThreadStatus;
+use runtail_core::model::{Question, ThreadStatus};
 
 /// Key hints: each key with its label.
 pub type Hints = Vec<(String, &'static str)>;
@@ -205,7 +205,11 @@ fn status_hints(viewer: &Viewer, offers: Offers, can_act: bool) -> Vec<(&'static
             Some(label) => vec![explain, ("stream.again", Some(label))],
             None => vec![explain, ("stream.new_run", None)],
         },
-        ThreadStatus::Waiting { .. } if can_act => vec![("stream.answer", None), ("stream.approve", None)],
+        ThreadStatus::Waiting { questions, .. } if can_act => {
+            let all = if questions.len() > 1 { "approve all" } else { "approve" };
+            let approve = questions.iter().all(Question::can_be_approved).then_some(("stream.approve", Some(all)));
+            [("stream.answer", None)].into_iter().chain(approve).collect()
+        }
         ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. } if can_continue => {
             vec![explain, ("stream.answer", Some("continue"))]
         }

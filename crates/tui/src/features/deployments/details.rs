@@ -326,8 +326,14 @@ pub(super) fn summary(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
             lines.extend([said, Line::of(Tone::Dim, row.url.as_deref().unwrap_or_default())]);
         }
         Some(revision) if revision.phase() == Phase::Failed => {
-            let about = failure(d, row, revision, width);
-            lines.extend(about.first().cloned());
+            let whole = failure(d, row, revision, usize::MAX / 2).into_iter().next().unwrap_or_default();
+            let mut rest = width;
+            let mut first = Line::new();
+            for piece in &whole.left {
+                first.push(piece.tone, &text::fit(&piece.text, rest));
+                rest = width.saturating_sub(first.width());
+            }
+            lines.push(first);
             let instead = match d.card(row, revision) {
                 Some(Ok(card)) => {
                     instead(d, card).map(|text| text.split_once(". ").map_or(text.clone(), |(a, _)| a.into()))

@@ -1,4 +1,4 @@
-//! At a glance: what waits, failed and runs, in digits that can be read from two metres away, and a tile for each deployment.
+//! At a glance: waiting, failed and running counts in digits readable from two meters away, and one tile per deployment.
 //! [`Facts`] are what `app` knows, [`strip`](view::strip) and [`GlancePage`] show them.
 
 mod digits;

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 /// How long the order of tiles stays, and a change is bold.
-const SETTLES: SignedDuration = SignedDuration::from_secs(10);
+const ORDER_HOLD: SignedDuration = SignedDuration::from_secs(10);
 
 /// The page.
 #[derive(Debug, Clone, Default)]
@@ -37,7 +37,7 @@ impl GlancePage {
         let is_new = |tile: &&Tile| ranks.get(tile.id.as_str()).is_some_and(|rank| *rank != tile.rank);
         let changed: Vec<String> = facts.tiles.iter().filter(is_new).map(|tile| tile.id.clone()).collect();
         self.changed_at.extend(changed.into_iter().map(|id| (id, now)));
-        self.changed_at.retain(|_, at| now.duration_since(*at) < SETTLES);
+        self.changed_at.retain(|_, at| now.duration_since(*at) < ORDER_HOLD);
         self.facts.clone_from(facts);
         let mut tiles = facts.tiles.clone();
         let before: HashMap<&str, usize> = self.shown.iter().enumerate().map(|(n, tile)| (&*tile.id, n)).collect();
@@ -52,13 +52,13 @@ impl GlancePage {
     }
 
     fn stays(&self, now: Timestamp) -> bool {
-        self.ordered_at.is_some_and(|at| now.duration_since(at).abs() < SETTLES)
+        self.ordered_at.is_some_and(|at| now.duration_since(at).abs() < ORDER_HOLD)
     }
 
     /// Returns whether tiles wait for their new places, or a change is no longer new.
     fn is_due(&self, now: Timestamp) -> bool {
         let is_sorted = self.shown.is_sorted_by_key(|tile| tile.rank);
-        (!is_sorted && !self.stays(now)) || self.changed_at.values().any(|at| now.duration_since(*at) >= SETTLES)
+        (!is_sorted && !self.stays(now)) || self.changed_at.values().any(|at| now.duration_since(*at) >= ORDER_HOLD)
     }
 
     fn area(cx: &Cx<'_>) -> Area {
@@ -121,7 +121,7 @@ impl Component for GlancePage {
     fn next_tick(&self, cx: &Cx<'_>) -> Option<Duration> {
         // Until the tiles settle; after that only the age of stale data changes.
         let settles = self.changed_at.values().chain(&self.ordered_at).max();
-        let left = settles.map(|at| SETTLES - cx.session.now.duration_since(*at)).filter(|left| left.is_positive());
+        let left = settles.map(|at| ORDER_HOLD - cx.session.now.duration_since(*at)).filter(|left| left.is_positive());
         let of_age = self.facts.updated_at.map(|_| Duration::from_secs(60));
         left.and_then(|left| Duration::try_from(left).ok()).into_iter().chain(of_age).min()
     }
@@ -132,7 +132,7 @@ impl Component for GlancePage {
         let (now, mut marks) = (cx.session.now, Vec::new());
         for tile in &shown {
             let changed_at = self.changed_at.get(&tile.id);
-            let is_new = changed_at.is_some_and(|at| now.duration_since(*at) < SETTLES);
+            let is_new = changed_at.is_some_and(|at| now.duration_since(*at) < ORDER_HOLD);
             marks.push((self.selected.as_ref() == Some(&tile.id), is_new));
         }
         tiles(&shown, &marks, grid, area, canvas);

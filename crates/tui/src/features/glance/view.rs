@@ -49,7 +49,10 @@ fn draw_count(canvas: &mut Canvas<'_>, area: Area, count: &Count, label: &str, t
     let used = number.map_or(digits::WIDTH, digits::width);
     let (at, room) = (x + used + 2, (area.x + area.w).saturating_sub(x + used + 3));
     canvas.foreign(at, area.y + 2, room, label, Tone::Strong);
-    canvas.foreign(at, area.y + 3, room, &count.detail, Tone::Dim);
+    // A cut age would be a wrong one.
+    let age = count.detail.split_once(' ').map_or(&*count.detail, |(_, age)| age);
+    let detail = if text::width(&count.detail) <= usize::from(room) { &*count.detail } else { age };
+    canvas.foreign(at, area.y + 3, room, detail, Tone::Dim);
     canvas.foreign(at, area.y + 4, room, &count.place, Tone::Dim);
 }
 
@@ -97,11 +100,13 @@ pub(super) fn merged(tiles: &[Tile], capacity: usize) -> Vec<Tile> {
     let mut shown: Vec<Tile> = tiles.iter().filter(|tile| !is_good(tile)).take(capacity - 1).cloned().collect();
     let hidden = tiles.len() - shown.len();
     let name = if hidden == good { format!("{good} good") } else { format!("{hidden} more") };
+    let (rank, glyph, tone) =
+        if hidden == good { (Rank::Good, "●", Tone::Good) } else { (Rank::Unknown, "…", Tone::Dim) };
     shown.push(Tile {
         id: "merged".into(),
-        rank: Rank::Good,
-        glyph: "●",
-        tone: Tone::Good,
+        rank,
+        glyph,
+        tone,
         name,
         region: String::new(),
         about: String::new(),

@@ -267,12 +267,12 @@ impl Inbox {
         self.relist();
     }
 
-    /// Returns the threads of a server that are busy, wait for a person, and failed or are stuck.
+    /// Returns the threads of a server that are busy, wait for a person, and failed. A stuck one is busy.
     pub fn counts_of(&self, server: &ServerRef) -> (usize, usize, usize) {
         let Some((_, read)) = self.read_of(server) else { return (0, 0, 0) };
-        let is_failed = |thread: &&InboxThread| matches!(thread.cause, Some(InboxCause::Error | InboxCause::Stuck));
-        let failed = read.threads.iter().filter(is_failed).count();
-        (read.busy, read.threads.len() - failed, failed)
+        let count = |cause| read.threads.iter().filter(|thread| thread.cause == Some(cause)).count();
+        let (failed, stuck) = (count(InboxCause::Error), count(InboxCause::Stuck));
+        (read.busy, read.threads.len() - failed - stuck, failed)
     }
 
     /// Returns the rows.

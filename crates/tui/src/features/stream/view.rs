@@ -163,7 +163,8 @@ fn empty_view_text(viewer: &Viewer, view: View) -> (Tone, String) {
         View::Timeline => "No node timings yet.",
         View::Custom => "No custom events yet. A node has to emit them.",
         View::Runs => "No runs yet.",
-        View::Raw | View::Delivery => "No events yet.",
+        View::Raw | View::Delivery if viewer.is_open() => "No events yet.",
+        View::Raw | View::Delivery => "No events.",
         // They have texts of their own.
         View::Graph | View::History => "",
     };

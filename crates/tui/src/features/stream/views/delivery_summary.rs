@@ -93,7 +93,7 @@ impl Summary<'_> {
             let rates = &self.projections.delivery.rates;
             let now = if self.open { format!(", now {:.0}", rates.mean(self.now).0) } else { String::new() };
             out.push(format!("events per second: peak {}{now}", rates.peak()));
-            out.extend(self.reconnects());
+            out.extend(self.connections());
         }
         for (name, histogram) in [("ttft", self.first_tokens()), ("tool time", self.tool_times())] {
             if histogram.count() > 0 {
@@ -139,14 +139,17 @@ impl Summary<'_> {
         }
         let earlier = gaps.evicted() + gaps.len().saturating_sub(MAX_GAPS) as u64;
         let counts = [
-            (delivery.too_large, Tone::Bad, "oversized", "were truncated: their data was too large to keep."),
+            (delivery.too_large, Tone::Bad, "oversized", "were truncated because the data was too large to keep."),
             (delivery.malformed, Tone::Dim, "malformed", "have data that is not JSON."),
             (self.event_log.evicted_rows(), Tone::Dim, "evicted", "are no longer in memory."),
-            (delivery.late, Tone::Dim, "out of order", "have an older id than an event before them."),
+            (delivery.late, Tone::Dim, "out of order", "have an older id than an earlier event."),
             (delivery.duplicates, Tone::Dim, "duplicate", "were received again and skipped."),
         ];
         if earlier > 0 {
-            rows.push(line(Line::of(Tone::Dim, &format!("? {} earlier gaps", text::count(earlier)))));
+            rows.push(line(Line::of(
+                Tone::Dim,
+                &format!("? {} earlier {}", text::count(earlier), if earlier == 1 { "gap" } else { "gaps" }),
+            )));
         }
         for (count, tone, kind, what) in counts.into_iter().filter(|(count, ..)| *count > 0) {
             let glyph = if tone == Tone::Bad { "✗ " } else { "? " };
@@ -221,8 +224,8 @@ impl Summary<'_> {
             line.push(Tone::Dim, " · now ");
             line.push(Tone::Plain, &format!("{:.0}", rates.mean(self.now).0));
         }
-        match self.reconnects() {
-            Some(reconnects) => line.right(Tone::Dim, &reconnects),
+        match self.connections() {
+            Some(connections) => line.right(Tone::Dim, &connections),
             None => line,
         }
     }
@@ -234,18 +237,18 @@ impl Summary<'_> {
         end.unwrap_or(self.now).min(self.now)
     }
 
-    /// Returns the number of reconnects and the last one.
-    fn reconnects(&self) -> Option<String> {
+    /// Returns the number of connections if there are several, and the last one. Not all are reconnects: some servers send each
+    /// run over its own.
+    fn connections(&self) -> Option<String> {
         let all = self.delivery().connections();
         let (last, before) = (all.last()?, all.get(all.len().checked_sub(2)?)?);
-        let count = all.evicted() + all.len() as u64 - 1;
-        let s = if count == 1 { "" } else { "s" };
+        let count = text::count(all.evicted() + all.len() as u64);
         let after = before.closed.and_then(|closed| Duration::try_from(last.opened.duration_since(closed)).ok());
-        let after = after.map(|after| format!(" after {}", span(after))).unwrap_or_default();
-        let why =
-            before.reason.as_deref().map(|why| format!(": {}", text::clean(text::head(why, 80)))).unwrap_or_default();
+        let after = after.map(|after| format!("{} after ", span(after))).unwrap_or_default();
+        let why = before.reason.as_deref().map(|why| text::clean(text::head(why, 80)).into_owned());
+        let before = why.map(|why| format!(" ({after}{why})")).unwrap_or_default();
         let at = last.opened.to_zoned(self.tz.clone()).strftime("%H:%M:%S");
-        Some(format!("{} reconnect{s}, last at {at}{after}{why}", text::count(count)))
+        Some(format!("{count} connections, last at {at}{before}"))
     }
 
     fn first_tokens(&self) -> Histogram {
