@@ -42,12 +42,21 @@ impl TestServer {
     }
 }
 
-/// Returns the name in the first row.
+/// Sorts the list by name, selects its first row and returns its name. In the default order, rows move while statuses load.
 fn first_name(term: &Term) -> String {
     term.wait_until("the list", |term| term.screen().contains("Deployments · 3"));
-    let row = term.screen().lines().find(|line| line.contains('▌')).expect("a selected row").to_string();
-    let (_, row) = row.split_once('▌').expect("a selected row");
-    row.split_whitespace().next().expect("a name").to_string()
+    term.keys("sg");
+    let names = |term: &Term| -> Vec<(bool, String)> {
+        let screen = term.screen();
+        let rows = screen.lines().skip(3).take_while(|line| !line.starts_with('╰'));
+        let name = |row: &str| row.trim_matches(['│', '▌', ' ']).split_whitespace().next().map(str::to_string);
+        rows.filter_map(|row| Some((row.contains('▌'), name(row)?))).collect()
+    };
+    term.wait_until("the rows by name", |term| {
+        let rows = names(term);
+        rows.len() == 3 && rows[0].0 && rows.is_sorted_by_key(|(_, name)| name.clone())
+    });
+    names(term).swap_remove(0).1
 }
 
 #[test]
