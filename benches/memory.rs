@@ -12,7 +12,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-static HELD_KEY: AtomicUsize = AtomicUsize::new(0);
+static HELD_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// The system's allocator with a counter of allocated bytes.
 struct Counting;
@@ -20,20 +20,20 @@ struct Counting;
 // SAFETY: every call is passed on unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        HELD_KEY.fetch_add(layout.size(), Relaxed);
+        HELD_BYTES.fetch_add(layout.size(), Relaxed);
         // SAFETY: the caller upholds the contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        HELD_KEY.fetch_sub(layout.size(), Relaxed);
+        HELD_BYTES.fetch_sub(layout.size(), Relaxed);
         // SAFETY: the caller upholds the contract.
         unsafe { System.dealloc(at, layout) }
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        HELD_KEY.fetch_add(size, Relaxed);
-        HELD_KEY.fetch_sub(layout.size(), Relaxed);
+        HELD_BYTES.fetch_add(size, Relaxed);
+        HELD_BYTES.fetch_sub(layout.size(), Relaxed);
         // SAFETY: the caller upholds the contract.
         unsafe { System.realloc(at, layout, size) }
     }
@@ -98,11 +98,11 @@ fn main() {
 }
 
 fn measure(part: &Part) {
-    let before = HELD_KEY.load(Relaxed);
+    let before = HELD_BYTES.load(Relaxed);
     let mut built = (part.build)(part.count);
     // Laid out and drawn, as on a screen.
     built.dash.screen();
-    let (held, resident) = (HELD_KEY.load(Relaxed) - before, resident());
+    let (held, resident) = (HELD_BYTES.load(Relaxed) - before, resident());
     let mb = |bytes: usize| format!("{:.1} MB", bytes as f64 / 1e6);
     let over = if resident <= part.budget * 1_000_000 { "" } else { " (**over**)" };
     let (sent, each) = (mb(built.text), held / part.count);

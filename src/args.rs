@@ -24,7 +24,7 @@ pub struct Args {
     /// Open a recording in the dashboard, without network
     #[arg(long, value_name = "FILE")]
     pub replay: Option<PathBuf>,
-    /// Open the dashboard at a glance: what waits, failed and runs, for a screen on a wall
+    /// Open the dashboard on the glance page, a summary for a wall display
     #[arg(long, conflicts_with = "replay")]
     pub glance: bool,
     /// The command. Without one, the dashboard opens.

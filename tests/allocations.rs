@@ -10,7 +10,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 thread_local!(static COUNT: Cell<usize> = const { Cell::new(0) });
-thread_local!(static HELD_KEY: Cell<isize> = const { Cell::new(0) });
+thread_local!(static HELD_BYTES: Cell<isize> = const { Cell::new(0) });
 
 /// The system's allocator with counters per thread: allocations, and allocated bytes.
 struct Counting;
@@ -19,13 +19,13 @@ struct Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         COUNT.set(COUNT.get() + 1);
-        HELD_KEY.set(HELD_KEY.get() + layout.size() as isize);
+        HELD_BYTES.set(HELD_BYTES.get() + layout.size() as isize);
         // SAFETY: the caller upholds the contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        HELD_KEY.set(HELD_KEY.get() - layout.size() as isize);
+        HELD_BYTES.set(HELD_BYTES.get() - layout.size() as isize);
         // SAFETY: the caller upholds the contract.
         unsafe { System.dealloc(at, layout) }
     }
@@ -78,9 +78,9 @@ fn filter_work_per_turn_does_not_grow_with_the_number_of_messages() {
 
 /// The number of allocated bytes that remain after some work.
 fn held(work: impl FnOnce()) -> usize {
-    let before = HELD_KEY.get();
+    let before = HELD_BYTES.get();
     work();
-    (HELD_KEY.get() - before).try_into().unwrap_or_default()
+    (HELD_BYTES.get() - before).try_into().unwrap_or_default()
 }
 
 #[test]
@@ -137,14 +137,14 @@ fn streams_of_repeated_text_stay_within_their_memory_budget() {
         let mut dash = demo_like((140, 40));
         dash.app.session.settings.event_log.max_bytes = BUDGET as u64;
         dash.open_thread();
-        let before = HELD_KEY.get();
+        let before = HELD_BYTES.get();
         let mut most = 0;
         for n in 0..(5 * BUDGET / size) {
             dash.receive(make(n, &hostile_stream::text(n, size)).into_bytes());
             if n % 16 == 0 {
                 dash.keys(["1", "2", "3", "4", "5", "6", "7", "8"][n / 16 % 8]);
             }
-            most = most.max(HELD_KEY.get() - before);
+            most = most.max(HELD_BYTES.get() - before);
         }
         most as usize
     };

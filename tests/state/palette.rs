@@ -104,7 +104,7 @@ fn an_action_of_another_screen_goes_there_and_says_how_to_use_it() {
     run_command(&mut dash, "why.again");
     assert_eq!(
         (dash.app.focus, last_notice(&dash)),
-        (Pane::Stream, "Press e to explain the thread, then R to retry or run again.")
+        (Pane::Stream, "Press e to explain the thread, then R to run it again.")
     );
     // Enter runs what works here as its key would.
     run_command(&mut dash, "stream.raw");

@@ -45,8 +45,8 @@ pub fn server_profile(address: &str) -> Result<String, ConfigError> {
         super::env::url_profile(address).map_err(|error| ConfigError { message: unnamed(&error.message), ..error })?;
     let Some((_, url)) = read.agent_servers.first() else { return Err(ConfigError::new("there is no address")) };
     if let Some(region) = base::region_of(&base::control_plane(url)) {
-        let why = format!("this is LangSmith in the region {region}, not an agent server");
-        return Err(ConfigError::new(why).hint("choose “Connect to LangSmith”"));
+        let why = format!("this is the LangSmith region {region}, not an agent server");
+        return Err(ConfigError::new(why).hint("choose \"Connect to LangSmith\""));
     }
     let host = url.host_str().unwrap_or_default();
     let first = host.split('.').next().unwrap_or_default();

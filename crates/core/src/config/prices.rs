@@ -14,7 +14,7 @@ pub struct Prices {
     pub date: Option<String>,
     /// The currency, in front of amounts.
     pub currency: Option<String>,
-    /// Names and prices, in the file's order. A name that ends in `*` stands for all names with that start.
+    /// Names and prices, in the file's order. A name ending in `*` matches all names with that prefix.
     pub models: Vec<(String, Price)>,
 }
 
@@ -52,7 +52,7 @@ impl Price {
 }
 
 impl Prices {
-    /// Returns the price of a model: that of its name, else of the longest start of it.
+    /// Returns the price of a model: an exact match, else the longest matching prefix.
     pub fn of(&self, model: &str) -> Option<Price> {
         let exact = self.models.iter().find(|(name, _)| name == model);
         let starts =
@@ -89,7 +89,7 @@ fn price<'s>(source: &'s Source<'s>, model: &str, value: &super::node::Node) -> 
             Content::Number(number) => number.as_f64().filter(|amount| amount.is_finite() && *amount >= 0.0),
             _ => None,
         };
-        let expected = "the price of a million tokens, a number that is not negative";
+        let expected = "a price per million tokens (0 or more)";
         amount.map(Some).ok_or_else(|| mismatch(source, node, expected))
     };
     let (input, output) = (number("input")?, number("output")?);
@@ -124,7 +124,7 @@ mod tests {
     fn wrong_prices_are_reported() {
         for (text, why) in [
             ("[prices]\nx = { input = 1 }\n", "`input` and `output`"),
-            ("[prices]\nx = { input = -1, output = 1 }\n", "not negative"),
+            ("[prices]\nx = { input = -1, output = 1 }\n", "0 or more"),
             ("[prices]\nx = 3\n", "table"),
             ("[prices]\ndate = 2026-11-01\n", "text in quotes"),
         ] {

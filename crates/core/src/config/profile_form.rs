@@ -61,7 +61,7 @@ pub(super) fn keychain_command(is_mac: bool) -> &'static str {
 
 impl KeyPlace {
     /// Returns the key reference that is offered for this place.
-    pub fn usual(self) -> &'static str {
+    pub fn default_reference(self) -> &'static str {
         match self {
             KeyPlace::Variable => "LANGSMITH_API_KEY",
             KeyPlace::Keychain => keychain_command(cfg!(target_os = "macos")),
@@ -82,7 +82,7 @@ impl ProfileForm {
     /// Reads the fields of the text of one profile.
     ///
     /// # Errors
-    /// The text is no TOML, or has something that the form can't show.
+    /// The text isn't valid TOML, or has something that the form can't show.
     pub fn read(text: &str) -> Result<ProfileForm, ConfigError> {
         let root = parse(text)?;
         let profiles = root.get("profiles").and_then(Item::as_table_like);
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(form.write(TEXT).unwrap(), TEXT);
         form.name = "prod-eu".into();
         form.place = ServerPlace::Region(1);
-        (form.key_place, form.key) = (KeyPlace::Keychain, KeyPlace::Keychain.usual().into());
+        (form.key_place, form.key) = (KeyPlace::Keychain, KeyPlace::Keychain.default_reference().into());
         form.label = "PROD".into();
         let text = form.write(TEXT).unwrap();
         for line in
@@ -262,7 +262,7 @@ mod tests {
             "[A-Z]{0,5}".prop_map(|name| (KeyPlace::Variable, name)),
             "[ -~]{0,9}".prop_map(|file| (KeyPlace::File, file)),
             "[a-z]{1,4}( [a-z-]{1,4}){0,3}".prop_map(|words| (KeyPlace::Command, words)),
-            Just((KeyPlace::Keychain, KeyPlace::Keychain.usual().to_string())),
+            Just((KeyPlace::Keychain, KeyPlace::Keychain.default_reference().to_string())),
         ];
         ("[a-z.é-]{1,6}", place, key, "[ -~]{0,5}", "[ -~]{0,5}", any::<bool>()).prop_map(
             |(name, (place, address), (key_place, key), workspace, label, is_read_only)| ProfileForm {

@@ -7,7 +7,7 @@ use toml_edit::{DocumentMut, Item, TableLike, Value};
 /// Parses a document.
 ///
 /// # Errors
-/// It is no TOML; says the line.
+/// The document isn't valid TOML. The message has the line number.
 pub(crate) fn parse(document: &str) -> Result<DocumentMut, ConfigError> {
     document.parse::<DocumentMut>().map_err(|error| {
         let start = error.span().map_or(0, |span| span.start).min(document.len());

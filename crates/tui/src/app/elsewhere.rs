@@ -82,7 +82,7 @@ impl App {
             wanted.push(opener);
         }
         let place = row.context.place();
-        self.session.hint(format!("{} works in {place}, and there is none to go to.", row.name()));
+        self.session.hint(format!("{} works only in {place}, which can't be opened from here.", row.name()));
         Vec::new()
     }
 

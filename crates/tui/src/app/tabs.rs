@@ -116,7 +116,7 @@ impl App {
     }
 
     /// Shows the next or previous tab.
-    pub(super) fn turn_tabs(&mut self, forward: bool) {
+    pub(super) fn switch_tab(&mut self, forward: bool) {
         let tabs: Vec<Tab> = self.tabs().iter().map(|shown| shown.tab).filter(|tab| *tab != Tab::Page).collect();
         let current = self.current_tab(false);
         let at = tabs.iter().position(|tab| *tab == current).unwrap_or(0);

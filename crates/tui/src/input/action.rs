@@ -310,7 +310,7 @@ pub enum Action {
     Timestamps,
     Freeze,
     Inbox,
-    /// Show what waits, failed and runs at a glance.
+    /// Show the waiting, failed and running counts at a glance.
     Glance,
     Schemas,
     /// Pause or resume a cron.

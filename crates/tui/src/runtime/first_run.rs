@@ -50,12 +50,12 @@ pub async fn find_local_server(ports: &[u16], connections: &Connections) -> Opti
     let profile = Profile { name: "local".into(), only_local: true, ..Profile::default() };
     let http = Http::sharing(&profile, Journal::default(), connections.clone()).ok()?;
     let urls = ports.iter().filter_map(|port| Url::parse(&format!("http://127.0.0.1:{port}")).ok());
-    let found = join_all(urls.map(|url| look_at(&http, url))).await;
+    let found = join_all(urls.map(|url| probe(&http, url))).await;
     found.into_iter().flatten().next()
 }
 
 /// Returns the agent server at an address, if one responds in time.
-async fn look_at(http: &Http, url: Url) -> Option<LocalServer> {
+async fn probe(http: &Http, url: Url) -> Option<LocalServer> {
     let server = AgentServer::new(http.clone(), url.clone());
     let is_up = tokio::time::timeout(LOCAL_TIMEOUT, server.is_up()).await;
     if !is_up.unwrap_or(false) {

@@ -46,11 +46,11 @@ pub const GUTTER: u16 = 3;
 const TABLE_HEAD: u16 = 1;
 /// Minimum terminal size. In a smaller terminal the dashboard only shows a message.
 pub const SMALLEST: (u16, u16) = (60, 12);
-/// A key that repeats within this time is being held. Longer than any terminal's delay before the first repeat.
+/// A key that repeats within this time is being held.
 pub const HELD_KEY: SignedDuration = SignedDuration::from_secs(1);
 /// How long a notice stays in the footer, and a failure if no key is pressed.
-const NOTICE_STAYS: SignedDuration = SignedDuration::from_secs(4);
-const FAILURE_STAYS: SignedDuration = SignedDuration::from_hours(24);
+const NOTICE_DURATION: SignedDuration = SignedDuration::from_secs(4);
+const ERROR_DURATION: SignedDuration = SignedDuration::from_hours(24);
 /// Maximum number of notices kept.
 const MAX_NOTICES: usize = 200;
 /// How long the footer shows why a key did nothing.
@@ -236,7 +236,7 @@ impl Session {
             self.notices.remove(0);
         }
         // A failure stays until the next key.
-        let seconds = if error { FAILURE_STAYS } else { NOTICE_STAYS };
+        let seconds = if error { ERROR_DURATION } else { NOTICE_DURATION };
         self.notice_until = self.now.checked_add(seconds).ok();
     }
 

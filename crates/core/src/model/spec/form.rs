@@ -76,7 +76,7 @@ impl SpecForm {
     /// Reads the fields of a document.
     ///
     /// # Errors
-    /// The document is no TOML, or a field can't be shown as one text.
+    /// The document isn't valid TOML, or a field is not a single value.
     pub fn read(document: &str) -> Result<SpecForm, ConfigError> {
         let root = parse(document)?;
         let mut form = SpecForm::default();
@@ -100,7 +100,7 @@ impl SpecForm {
         Ok(form)
     }
 
-    /// Returns the fields of a deployment's record, without what would show a secret. The secrets have names only.
+    /// Returns the fields of a deployment's record, without secret values; secrets have names only.
     pub fn of_record(record: &Json) -> SpecForm {
         let hidden = Secrets::of_records(&[record]);
         let mut form = SpecForm::default();
@@ -126,7 +126,7 @@ impl SpecForm {
         self.values.get(path).map_or("", String::as_str)
     }
 
-    /// Sets a field; an empty text leaves it out. A path that is no field is ignored.
+    /// Sets a field; an empty text leaves it out. An unknown path is ignored.
     pub fn set(&mut self, path: &str, value: impl Into<String>) {
         let Some(field) = SPEC_FIELDS.iter().find(|field| field.path == path) else { return };
         let value = value.into();
@@ -139,7 +139,7 @@ impl SpecForm {
     /// Writes the fields that differ into a document. Everything else in it stays as it is.
     ///
     /// # Errors
-    /// The document is no TOML, or has something else where a field belongs.
+    /// The document isn't valid TOML, or has a table or list where a field belongs.
     pub fn write(&self, document: &str) -> Result<String, ConfigError> {
         let before = SpecForm::read(document)?;
         if before == *self {

@@ -247,7 +247,7 @@ impl Editor {
         if let Some(form) = self.profile_form.as_deref_mut() {
             form.show(&text);
             return match &form.why_document {
-                Some(why) => Requests::error(format!("Still TOML: {why}.")),
+                Some(why) => Requests::error(format!("Couldn't switch to the form: {why}.")),
                 None => form.check_key(),
             };
         }
@@ -260,7 +260,7 @@ impl Editor {
         }
         form.show(&text);
         match &form.why_document {
-            Some(why) => Requests::error(format!("Still TOML: {why}.")),
+            Some(why) => Requests::error(format!("Couldn't switch to the form: {why}.")),
             None => form.request_lists(session),
         }
     }

@@ -154,7 +154,7 @@ impl ProfileFields {
             }
             Stop::KeyPlace if by != 0 => {
                 self.values.key_place = next_of(&KEY_PLACES, self.values.key_place, by);
-                self.values.key = self.values.key_place.usual().into();
+                self.values.key = self.values.key_place.default_reference().into();
             }
             Stop::Access if by != 0 => self.values.is_read_only = !self.values.is_read_only,
             _ => {
@@ -304,7 +304,7 @@ impl ProfileFields {
             (None, Some(why)) => (Tone::Bad, format!("✗ {why}")),
             (None, None) => (
                 Tone::Plain,
-                "Ready. It is checked, then used in this session. The file is written only after you confirm its diff."
+                "Ready. The profile is checked, then used in this session. The file is written only after you confirm the diff."
                     .into(),
             ),
         };

@@ -64,7 +64,7 @@ impl Lifetime {
     }
 
     /// Returns when it stopped being in progress. A record may change long after that, for example by a rollback.
-    fn settled_at(&self, now: Timestamp) -> Timestamp {
+    fn rollout_ended_at(&self, now: Timestamp) -> Timestamp {
         match self.ended_at {
             Some(end) if end.duration_since(self.created_at) <= LONGEST_ROLLOUT => end,
             Some(_) => self.created_at,
@@ -99,8 +99,8 @@ impl Past {
     }
 }
 
-/// Keeps the past of the rows on the screen, and of others as long as there are few.
-pub fn make_room(kept: &mut HashMap<String, Past>) {
+/// Drops all kept revisions once there are too many; the rows on the screen request theirs again.
+pub fn evict_if_full(kept: &mut HashMap<String, Past>) {
     if kept.len() >= MAX_KEPT {
         kept.clear();
     }
@@ -125,7 +125,7 @@ fn hour(revisions: &[Lifetime], is_cut: bool, (from, to): (Timestamp, Timestamp)
     let mut worst = None;
     let mut note = |state: Hour| worst = worst.max(Some(state));
     for one in revisions.iter().filter(|one| one.created_at < to) {
-        let settled = one.settled_at(now);
+        let settled = one.rollout_ended_at(now);
         let ends_here = one.ended_at.is_some() && settled >= from && settled < to;
         match one.phase {
             Phase::Failed if ends_here => note(Hour::Failed),
@@ -141,7 +141,7 @@ fn hour(revisions: &[Lifetime], is_cut: bool, (from, to): (Timestamp, Timestamp)
 
 /// Returns the state of a deployment at a time when nothing happened.
 fn standing(revisions: &[Lifetime], is_cut: bool, at: Timestamp, now: Timestamp) -> Hour {
-    let mut settled = revisions.iter().filter(|one| one.ended_at.is_some() && one.settled_at(now) < at);
+    let mut settled = revisions.iter().filter(|one| one.ended_at.is_some() && one.rollout_ended_at(now) < at);
     if settled.clone().any(|one| one.phase == Phase::Deployed) {
         return Hour::Good;
     }

@@ -216,7 +216,7 @@ pub struct Sort {
 }
 
 /// How long the order of the rows stays after a key, so that none moves away from under the cursor.
-const ORDER_STAYS: SignedDuration = SignedDuration::from_secs(10);
+const ORDER_HOLD: SignedDuration = SignedDuration::from_secs(10);
 
 /// The rows, with selection, filter and order.
 #[derive(Debug, Clone, Default)]
@@ -296,7 +296,7 @@ impl DeploymentList {
         (self.touched, self.key_at) = (true, Some(now));
     }
 
-    /// Sets the numbers of threads of an agent server. Deployments that share it have them in one row, the one that the inbox
+    /// Sets the numbers of threads of an agent server. Deployments that share a server show the counts in one row, the one that the inbox
     /// names too.
     pub fn set_counts(&mut self, server: &ServerRef, counts: ThreadCounts) {
         let is_its = |row: &&mut Row| row.profile_name == server.profile && row.name == *server.name;
@@ -435,10 +435,10 @@ impl DeploymentList {
         }
     }
 
-    /// Recomputes the view if the rows, the filter or the order changed. While the user is at work, rows keep their order, and new
+    /// Recomputes the view if the rows, the filter or the order changed. While the user is pressing keys, rows keep their order, and new
     /// ones are added at the end; the order follows once no key was pressed for a while.
     pub fn refresh(&mut self, now: Timestamp) {
-        let is_at_work = self.key_at.is_some_and(|at| now.duration_since(at).abs() < ORDER_STAYS);
+        let is_at_work = self.key_at.is_some_and(|at| now.duration_since(at).abs() < ORDER_HOLD);
         if !self.stale && (is_at_work || !self.is_order_due) {
             return;
         }
@@ -525,7 +525,7 @@ impl DeploymentList {
     /// Adjusts the selection to the rows and the height of the window.
     pub fn clamp(&mut self, height: usize, now: Timestamp) {
         self.refresh(now);
-        // Until the user is at work, the first row is selected, whichever profile answers first.
+        // Until the user presses a key, the first row is selected, whichever profile answers first.
         if !self.touched {
             self.picker = Picker::default();
         }

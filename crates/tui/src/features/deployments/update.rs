@@ -1,7 +1,7 @@
 //! Applies the results of polls: lists, newest revisions, and the revisions of one deployment.
 
 use super::Deployments;
-use super::last_day::{Past, make_room as make_past_room};
+use super::last_day::{Past, evict_if_full};
 use super::list::Part;
 use super::revisions::make_room;
 use crate::session::msg::NextPoll;
@@ -85,7 +85,7 @@ impl Deployments {
 
     /// Applies the revisions of the last day of a listed deployment.
     pub fn on_past(&mut self, profile: &str, deployment: &str, revisions: &[Revision]) {
-        make_past_room(&mut self.past);
+        evict_if_full(&mut self.past);
         self.past.insert(format!("{profile}/{deployment}"), Past::new(revisions));
     }
 

@@ -60,7 +60,7 @@ impl HelpPage {
     }
 
     /// Moves to the same row of a neighboring column, or as near as possible.
-    fn turn_column(&mut self, cx: &Cx<'_>, right: bool) {
+    fn move_column(&mut self, cx: &Cx<'_>, right: bool) {
         let columns = columns(&self.groups(cx), count(cx.session.size.0));
         let Some((column, row)) = place_of(&columns, self.at) else { return };
         let next = if right { column.checked_add(1) } else { column.checked_sub(1) };
@@ -85,7 +85,7 @@ impl Component for HelpPage {
         match action {
             Action::NextPane => (self.turned, self.at) = ((self.turned + 1) % contexts, 0),
             Action::PrevPane => (self.turned, self.at) = ((self.turned + contexts - 1) % contexts, 0),
-            Action::Left | Action::Right => self.turn_column(cx, action == Action::Right),
+            Action::Left | Action::Right => self.move_column(cx, action == Action::Right),
             Action::Open => {
                 let groups = self.groups(cx);
                 let item = groups.iter().flat_map(|group| &group.items).nth(self.at);

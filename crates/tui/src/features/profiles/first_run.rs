@@ -148,7 +148,7 @@ impl Component for FirstRun {
             Action::View3 => CHOICES.get(2),
             Action::View4 => CHOICES.get(3),
             Action::Anyway | Action::Save if typed().is_none() => {
-                return Requests::info("There is no profile yet. Choose one of the four first.");
+                return Requests::info("No profile yet. Choose one of the four options first.");
             }
             Action::Anyway => return typed().map(|name| ProfileRequest::UseAnyway(name).into()).unwrap_or_default(),
             Action::Save => return ProfileRequest::DraftFile.into(),

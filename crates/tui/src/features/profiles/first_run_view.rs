@@ -78,7 +78,7 @@ fn label_of(screen: &FirstRun, catalog: &Catalog, choice: Choice) -> (String, To
         Choice::Demo => plain("Try the demo", "simulated deployments and threads, no account"),
         Choice::Local => match &screen.local {
             Search::Running => plain("Open a local server", "looking for one…"),
-            Search::NotFound => plain("Open a local server", "none on 2024, 8123, 2026 · ⏎ looks again"),
+            Search::NotFound => plain("Open a local server", "none on ports 2024, 8123, 2026 · ⏎ retry"),
             Search::Found(server) => {
                 let address = server.url.trim_start_matches("http://").trim_end_matches('/');
                 let count = match server.assistants {

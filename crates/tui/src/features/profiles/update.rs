@@ -42,7 +42,7 @@ impl Catalog {
         }
         let others: Vec<Profile> = self.in_use.iter().filter(|p| p.name != name).cloned().collect();
         if others.is_empty() {
-            let text = format!("{name} is the only profile in use. Press u on another one to switch.");
+            let text = format!("{name} is the only profile in use. Press U on another one to switch.");
             return Requests::info(text);
         }
         Request::UseProfiles(others).into()

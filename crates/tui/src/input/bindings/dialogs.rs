@@ -11,7 +11,7 @@ pub(super) const ROWS: &[Binding] = &[
     bind("composer.form", Composer, &["ctrl-t"], A::Form, "as JSON", "Switch the input between form and JSON")
         .named("Switch form and JSON"),
     bind("composer.options", Composer, &["ctrl-o"], A::Option, "options", "Show or fold the options of the run")
-        .named("Show or fold the options"),
+        .named("Toggle the options"),
     bind(
         "composer.outside",
         Composer,

@@ -104,7 +104,6 @@ const fn write(
 pub const ALIASES: &[(&str, &str)] = &[
     ("stream.values", "stream.state"),
     ("stream.lifecycle", "stream.runs"),
-    ("stream.delivery", "stream.delivery"),
     ("stream.next_hit", "stream.next_problem"),
     ("stream.prev_hit", "stream.prev_problem"),
     ("stream.next_error", "stream.next_problem"),

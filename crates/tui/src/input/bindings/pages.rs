@@ -19,14 +19,14 @@ pub(super) const ROWS: &[Binding] = &[
     bind("logs.server", Logs, &["l"], A::ServerLog, "server log", "Switch to the server log")
         .named("Switch to the server log"),
     bind("why.do", Why, &["Enter"], A::Open, "first action", "Do the first listed action").named("Do the first action"),
-    write("why.answer", Why, &["a"], A::Answer, "answer", "Answer, or continue the thread").named("Answer or continue"),
+    write("why.answer", Why, &["a"], A::Answer, "answer", "Answer, or continue the thread").named("Answer the thread"),
     write("why.approve", Why, &["A"], A::Approve, "approve all", "Answer with everything approved")
         .named("Approve everything"),
     write("why.new_run", Why, &["n"], A::NewRun, "new run", "Compose a run on this thread").named("Start a new run"),
     write("why.cancel", Why, &["x"], A::CancelRun, "cancel or end", "Cancel the run, else end the thread")
         .named("Cancel the run or end the thread"),
     write("why.again", Why, &["R"], A::Again, "run again", "Retry what failed, or run the last input again")
-        .named("Retry or run again"),
+        .named("Run it again"),
     write("why.release", Why, &["U"], A::Release, "release", "Make a thread idle that is busy without a run")
         .named("Release the thread"),
     write(
@@ -58,7 +58,7 @@ pub(super) const ROWS: &[Binding] = &[
         .named("Go to the next match"),
     bind("json.prev_match", Inspector, &["["], A::PrevMatch, "previous", "").named("Go to the previous match"),
     bind("json.toggle", Inspector, &["Enter"], A::Open, "fold", "Fold or unfold; show a long text in full")
-        .named("Fold or unfold"),
+        .named("Toggle the fold"),
     bind("json.fold_all", Inspector, &["-"], A::FoldAll, "fold all", "Fold all, or unfold all").named("Fold all"),
     bind("json.unfold_all", Inspector, &["+"], A::UnfoldAll, "unfold all", "").named("Unfold all"),
     bind("help.run", Help, &["Enter"], A::Open, "run", "Run the action of the line").named("Run the action"),

@@ -39,7 +39,7 @@ pub(super) const ROWS: &[Binding] = &[
     write("browse.update", Browse, &["u"], A::Update, "update", "Edit settings (preview before sending)")
         .named("Edit the settings"),
     write("browse.delete", Browse, &["D"], A::Delete, "delete", "Delete or revoke it (type its name to confirm)")
-        .named("Delete or revoke it"),
+        .named("Delete the resource"),
     write(
         "browse.delete_all",
         Browse,
@@ -51,7 +51,8 @@ pub(super) const ROWS: &[Binding] = &[
     .named("Revoke all tokens"),
     bind("browse.sign_in", Browse, &["o"], A::SignIn, "sign in", "Authenticate with the provider")
         .named("Authenticate with the provider"),
-    bind("first_run.choose", FirstRun, &["Enter"], A::Open, "open", "Do what is selected").named("Do what is selected"),
+    bind("first_run.choose", FirstRun, &["Enter"], A::Open, "open", "Open the selected choice")
+        .named("Open the selected choice"),
     bind("first_run.demo", FirstRun, &["1"], A::View1, "demo", "Start simulated servers; no account needed")
         .named("Try the demo"),
     bind("first_run.local", FirstRun, &["2"], A::View2, "local server", "Open the agent server on this machine")

@@ -35,7 +35,7 @@ pub(super) const ROWS: &[Binding] = &[
         "cancel, roll back",
         "Cancel the run and delete its checkpoints",
     )
-    .named("Cancel and roll back"),
+    .named("Cancel with rollback"),
     bind(
         "server.compare",
         Server,
@@ -85,7 +85,7 @@ pub(super) const ROWS: &[Binding] = &[
         &["ctrl-r"],
         A::AnswerByRules,
         "answer by rules",
-        "Answer the threads about which [[answer]] rules decide",
+        "Answer the threads that [[answer]] rules match",
     )
     .named("Answer by rules"),
     bind("inbox.explain", Inbox, &["e"], A::Explain, "explain", "Explain why it waits or failed")
@@ -134,7 +134,7 @@ pub(super) const ROWS: &[Binding] = &[
     write("records.update", Records, &["u"], A::Update, "edit", "Edit the cron or the item (preview first)")
         .named("Edit the cron or item"),
     write("records.pause", Records, &["ctrl-p"], A::Pause, "pause, resume", "Pause or resume the cron (preview first)")
-        .named("Pause or resume the cron"),
+        .named("Toggle the cron"),
     write("records.delete", Records, &["D"], A::Delete, "delete", "Delete the cron or the item (preview first)")
         .named("Delete the cron or item"),
     bind("records.filter", Records, &["/"], A::Filter, "filter", "Show only rows that contain a text")

@@ -26,10 +26,10 @@ pub(super) const ROWS: &[Binding] = &[
     )
     .named("Change how times are shown"),
     bind("stream.fold_all", Stream, &["-"], A::FoldAll, "fold all", "Fold all, or unfold all; in Timeline: zoom")
-        .named("Fold all, or zoom out")
+        .named("Fold all (Timeline: zoom out)")
         .only_in("State or Timeline"),
     bind("stream.unfold_all", Stream, &["+"], A::UnfoldAll, "unfold all", "")
-        .named("Unfold all, or zoom in")
+        .named("Unfold all (Timeline: zoom in)")
         .only_in("State or Timeline"),
     bind(
         "stream.collapse",
@@ -39,7 +39,7 @@ pub(super) const ROWS: &[Binding] = &[
         "collapse",
         "History: equal keys; Timeline: critical path; Graph: what is idle",
     )
-    .named("Collapse what is unremarkable")
+    .named("Collapse unchanged or idle parts")
     .only_in("History, Timeline or Graph"),
     bind(
         "stream.compare",
@@ -71,7 +71,7 @@ pub(super) const ROWS: &[Binding] = &[
         "answer",
         "Answer what the thread is waiting for, or continue it",
     )
-    .named("Answer or continue"),
+    .named("Answer the thread"),
     write("stream.approve", Stream, &["A"], A::Approve, "approve all", "Approve everything undecided")
         .named("Approve everything"),
     write("stream.new_run", Stream, &["n"], A::NewRun, "new run", "Compose a run on this thread")
@@ -86,7 +86,7 @@ pub(super) const ROWS: &[Binding] = &[
         "cancel, roll back",
         "Cancel the run and delete its checkpoints",
     )
-    .named("Cancel and roll back"),
+    .named("Cancel with rollback"),
     write(
         "stream.again",
         Stream,
@@ -95,7 +95,7 @@ pub(super) const ROWS: &[Binding] = &[
         "run again",
         "Retry a failure, run the last input again, or play a recording",
     )
-    .named("Retry or run again"),
+    .named("Run it again"),
     write(
         "stream.edit_state",
         Stream,
@@ -178,7 +178,7 @@ pub(super) const ROWS: &[Binding] = &[
         "pause",
         "Pause, or play from here; History: set A; Graph: breakpoint",
     )
-    .named("Pause or play"),
+    .named("Toggle playback"),
     bind("stream.later", Stream, &["."], A::Later, "next event", "One event forward or back")
         .named("Go one event forward"),
     bind("stream.earlier", Stream, &[","], A::Earlier, "previous event", "").named("Go one event back"),

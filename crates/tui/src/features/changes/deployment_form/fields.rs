@@ -210,7 +210,7 @@ impl DeploymentForm {
             return match value {
                 "" if current.is_empty() => String::new(),
                 "" => "unchanged".into(),
-                value if value == current => "as it is now".into(),
+                value if value == current => "unchanged".into(),
                 _ if current.is_empty() => "new".into(),
                 _ => format!("now {}", text::head(current, 40)),
             };

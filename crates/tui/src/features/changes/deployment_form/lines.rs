@@ -236,7 +236,7 @@ impl DeploymentForm {
                     }
                 }
                 // The row that adds a secret is shown where it is useful.
-                (_, None) if is_focused || rows.is_empty() => line.push(Tone::Dim, "none to add; a adds one"),
+                (_, None) if is_focused || rows.is_empty() => line.push(Tone::Dim, "none; press a to add one"),
                 (_, None) => continue,
             }
             let mut lines = vec![line];

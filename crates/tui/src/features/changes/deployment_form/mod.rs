@@ -46,7 +46,7 @@ pub struct DeploymentForm {
     pub focus: Stop,
     /// The text of the focused field.
     pub(super) input: TextInput,
-    /// The row of the secret that is typed, and why what was typed is none.
+    /// The row of the secret being typed, and why the text is invalid.
     pub(super) typed_secret: Option<(usize, Option<String>)>,
     /// The fields that show their problems, because they were left.
     pub(super) left: BTreeSet<Stop>,

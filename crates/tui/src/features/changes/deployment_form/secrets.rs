@@ -87,7 +87,7 @@ impl DeploymentForm {
         self.input = TextInput::line(text);
     }
 
-    /// Ends typing a secret: `NAME`, or `NAME env:VARIABLE`, or `NAME file:PATH`. What is none stays, with the reason.
+    /// Ends typing a secret: `NAME`, or `NAME env:VARIABLE`, or `NAME file:PATH`. Invalid text stays in the field, with the reason.
     /// Returns whether typing ended, and whether the secrets changed.
     pub fn end_secret(&mut self) -> (bool, bool) {
         let Some((row, _)) = self.typed_secret.take() else { return (true, false) };
@@ -136,7 +136,7 @@ fn parse_secret(typed: &str) -> Result<Option<(String, String)>, String> {
         return Err("Not a name of an environment variable.".into());
     }
     if SecretRef::parse(&reference, None).is_none() {
-        return Err("Write a reference, never the value: env:VARIABLE or file:PATH.".into());
+        return Err("Enter a reference, not the value: env:VARIABLE or file:PATH.".into());
     }
     Ok(Some((name.to_string(), reference)))
 }

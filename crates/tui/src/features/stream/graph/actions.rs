@@ -107,7 +107,7 @@ impl GraphView {
             return Err("Unfold the nodes to set a breakpoint at one of them.".into());
         }
         self.is_paused = true;
-        self.breakpoints.turn(&id);
+        self.breakpoints.cycle(&id);
         Ok(match self.breakpoints.words(&id) {
             "neither before nor after" => format!("The next run doesn't stop at {name}."),
             words => format!("The next run from here stops {words} {name}."),
@@ -145,7 +145,7 @@ impl StreamState {
                         viewer.show(View::Messages);
                     }
                 }
-                None => return Some(Requests::info("This node wasn't visited yet.")),
+                None => return Some(Requests::info("This node hasn't been visited yet.")),
             },
             Action::Play if !is_recording => {
                 if session.is_read_only(&viewer.server.profile) {

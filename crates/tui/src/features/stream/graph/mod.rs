@@ -92,7 +92,7 @@ pub struct Breakpoints {
 
 impl Breakpoints {
     /// Changes those of a node: before it, after it, both, none.
-    fn turn(&mut self, node: &str) {
+    fn cycle(&mut self, node: &str) {
         let set = |nodes: &mut BTreeSet<String>, is_set: bool| match is_set {
             true => drop(nodes.insert(node.to_string())),
             false => drop(nodes.remove(node)),

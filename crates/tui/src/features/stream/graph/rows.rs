@@ -203,10 +203,10 @@ impl GraphView {
             out.text(Tone::Plain, &format!("{visits:>width$}", width = columns.visits));
         }
         if columns.time > 0 {
-            let time = if activity.lacks_times { "–".to_string() } else { span(activity.total) };
+            let time = if activity.has_no_times { "–".to_string() } else { span(activity.total) };
             out.text(Tone::Plain, &format!("{time:>width$}", width = columns.time));
         }
-        if columns.bar > 0 && !activity.lacks_times {
+        if columns.bar > 0 && !activity.has_no_times {
             out.text(self.tone(at), &format!(" {}", bar(activity.total, self.longest())));
         }
     }

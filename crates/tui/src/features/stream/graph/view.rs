@@ -58,7 +58,7 @@ impl GraphView {
             false => parts.push(format!("{visited} of {all} visited")),
         }
         if self.whole.is_cut() {
-            parts.push("too large to show whole".into());
+            parts.push("too large, truncated".into());
         }
         if self.picture.rails.lanes != self.picture.rails.wanted {
             parts.push("long rails cut".into());

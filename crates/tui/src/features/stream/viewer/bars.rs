@@ -54,7 +54,7 @@ impl Viewer {
     }
 
     /// Shows the next or previous run if the cursor is at the last or first bar. Returns whether it does.
-    pub(super) fn turn_at_edge(&mut self, lines: isize) -> bool {
+    pub(super) fn next_run_at_edge(&mut self, lines: isize) -> bool {
         let (rows, place) = (self.rows(View::Timeline), self.place(View::Timeline));
         let is_at_edge = match lines > 0 {
             true => rows.next(place.cursor.key).is_none(),
@@ -63,7 +63,7 @@ impl Viewer {
         if !is_at_edge || self.follows() && lines > 0 {
             return false;
         }
-        let seq = self.bars.turn(&self.projections.timeline, lines > 0);
+        let seq = self.bars.show_adjacent_run(&self.projections.timeline, lines > 0);
         if let Some(seq) = seq {
             self.go_to(seq);
         }

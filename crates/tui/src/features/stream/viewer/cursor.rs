@@ -218,7 +218,7 @@ impl Viewer {
                 false => place.step(&rows, height, lines),
             });
         }
-        if self.view() == View::Timeline && !whole_window && self.turn_at_edge(lines) {
+        if self.view() == View::Timeline && !whole_window && self.next_run_at_edge(lines) {
             return;
         }
         self.move_in_view(

@@ -258,7 +258,7 @@ impl Viewer {
                 }
             }
             View::Timeline => {
-                let text = self.bars.twin(&self.projections, usize::try_from(key).unwrap_or(usize::MAX));
+                let text = self.bars.run_text(&self.projections, usize::try_from(key).unwrap_or(usize::MAX));
                 match is_text {
                     true => part.text(text),
                     false => part.add(Chunk::Code("", text.into())),

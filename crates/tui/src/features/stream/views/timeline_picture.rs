@@ -139,11 +139,6 @@ impl Picture {
     pub fn call(&self, bar: &Bar) -> Option<ModelCall> {
         bar.id().filter(|_| bar.kind == BarKind::Model).and_then(|id| self.calls.get(id)).copied()
     }
-
-    /// Returns the sum of the critical path.
-    pub fn critical_time(&self) -> Duration {
-        self.critical.iter().map(|(_, time)| *time).sum()
-    }
 }
 
 /// Returns the axis of a group: from its first start to its last end, without the times between a question and the run

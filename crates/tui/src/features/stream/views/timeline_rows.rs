@@ -441,12 +441,12 @@ impl TimelineRows {
         };
         match found {
             Some(at) => self.seq_at(timeline, at as u64),
-            None => self.turn(timeline, forward),
+            None => self.show_adjacent_run(timeline, forward),
         }
     }
 
     /// Shows the next or previous run. Returns its first event, or `None` if there is none.
-    pub fn turn(&mut self, timeline: &Timeline, forward: bool) -> Option<Seq> {
+    pub fn show_adjacent_run(&mut self, timeline: &Timeline, forward: bool) -> Option<Seq> {
         let at = if forward { self.at + 1 } else { self.at.checked_sub(1)? };
         let first = *self.groups.get(at)?.first()?;
         let attempt = timeline.attempt(first)?;
@@ -456,8 +456,8 @@ impl TimelineRows {
         Some(seq)
     }
 
-    /// Writes all runs as text: the critical path, the time of each node, and the bars with their times.
-    pub fn twin(&self, projections: &Projections, nth: usize) -> String {
+    /// Returns one run as text: the critical path, the time of each node, and the bars with their times.
+    pub fn run_text(&self, projections: &Projections, nth: usize) -> String {
         let all = groups(&projections.timeline);
         all.get(nth).map(|group| super::timeline_text::text(projections, group, self.now)).unwrap_or_default()
     }
