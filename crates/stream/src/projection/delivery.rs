@@ -391,6 +391,23 @@ mod tests {
     }
 
     #[test]
+    fn numbers_that_start_again_with_each_run_are_in_order() {
+        let mut delivery = DeliveryLog::default();
+        let mut add = |conn: u32, name: &str, id: &str| {
+            let Item::Record(Record::Event(mut event)) = event(1, id) else { unreachable!() };
+            (event.conn, event.name) = (conn, name.into());
+            delivery.apply(&Item::Record(Record::Event(event)));
+            delivery.late
+        };
+        // Three runs, of which two are read over one connection.
+        for (conn, name, id) in [(1, "metadata", "0"), (1, "values", "1"), (2, "metadata", "0"), (2, "values", "7")] {
+            assert_eq!(add(conn, name, id), 0);
+        }
+        assert_eq!(add(2, "metadata", "0"), 0);
+        assert_eq!((add(2, "values", "2"), add(2, "values", "1")), (0, 1), "within a run, order is checked");
+    }
+
+    #[test]
     fn names_are_counted_and_bounded() {
         let mut delivery = DeliveryLog::default();
         for n in 0..100 {
