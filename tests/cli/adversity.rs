@@ -226,7 +226,7 @@ fn a_full_disk_during_an_export_is_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("raw.jsonl");
     let mut term = Term::spawn_under(r#"trap "" XFSZ; ulimit -f 1; exec "$@""#, &["--demo"], 120, 36);
-    term.wait_for("contract-rev");
+    term.select_first_by_name("contract-review");
     term.keys("\r");
     term.wait_for("Assistants ");
     term.compose("support");

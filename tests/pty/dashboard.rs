@@ -221,9 +221,7 @@ fn panic_in_a_task_is_reported_and_the_dashboard_continues() {
 /// Opens the composer of a run from the deployments list, via the assistants.
 #[track_caller]
 fn compose(term: &Term, assistant: &str) {
-    term.wait_for("contract-rev");
-    term.keys("sg");
-    term.wait_for("▌ contract-review");
+    term.select_first_by_name("contract-review");
     term.keys("\r");
     term.wait_for("Assistants ");
     term.compose(assistant);

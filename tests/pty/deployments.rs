@@ -64,14 +64,6 @@ impl TestServer {
     }
 }
 
-/// Sorts the list by name and selects its first row, which has this name.
-fn by_name(term: &Term, name: &str) {
-    term.wait_for(name);
-    term.keys("sg");
-    let is_selected = |line: &str| line.split_once('▌').is_some_and(|(_, row)| row.trim_start().starts_with(name));
-    term.wait_until("the first row by name", |term| term.screen().lines().any(is_selected));
-}
-
 #[test]
 fn all_pages_of_all_profiles_form_one_list() {
     let options = Options { scenario: Scenario::Fleet { deployments: 250 }, speed: 1.0, ..Options::default() };
@@ -134,7 +126,7 @@ fn deleted_deployment_is_reported_when_opened() {
     let (id, name) = (row["id"].as_str().unwrap(), row["name"].as_str().unwrap());
     let term = server.open(140, 40);
     term.wait_for(name);
-    by_name(&term, name);
+    term.select_first_by_name(name);
     server.sim.rule(Rule::on("GET", &format!("/v2/deployments/{id}")).status(404));
     term.keys("d");
     term.wait_for(&format!("deployment {name} was deleted"));
@@ -146,7 +138,7 @@ fn deployment_record_shows_all_fields_without_secrets() {
     let row = server.deployments()[0].clone();
     let secret = row["secrets"][0]["value"].as_str().unwrap().to_string();
     let term = server.open(120, 60);
-    by_name(&term, row["name"].as_str().unwrap());
+    term.select_first_by_name(row["name"].as_str().unwrap());
     term.keys("d");
     term.wait_for("OPENAI_API_KEY");
     term.keys("+/image_version");
@@ -165,7 +157,7 @@ fn secrets_in_logs_are_redacted() {
     let logs = serde_json::json!({"logs": [{"timestamp": 1_795_000_000_000u64, "message": line}], "next_offset": null});
     server.sim.rule(Rule::on("POST", "_logs").status(200).json(&logs));
     let term = server.open(140, 40);
-    by_name(&term, row["name"].as_str().unwrap());
+    term.select_first_by_name(row["name"].as_str().unwrap());
     term.keys("l");
     term.wait_for("the key is ***, from https://***@git.example/x");
     let everything = String::from_utf8_lossy(&term.raw_output()).into_owned();

@@ -156,7 +156,7 @@ fn damaged_recordings_show_intact_records_and_report_damage() {
 /// Starts recording an active stream.
 fn start_recording(folder: &Path) -> (Term, PathBuf) {
     let term = Term::spawn(&["--demo"], 120, 30);
-    term.wait_for("contract-rev");
+    term.select_first_by_name("contract-review");
     term.keys("\r");
     term.wait_for("Assistants ");
     term.compose("support");

@@ -156,6 +156,16 @@ impl Term {
         input.write_all(keys.as_bytes()).and_then(|()| input.flush()).expect("the terminal accepts keys");
     }
 
+    /// Sorts the deployments by name and selects the first, which has this name. In the default order, problems first, rows
+    /// move while statuses load, so a key could act on another row.
+    #[track_caller]
+    pub fn select_first_by_name(&self, name: &str) {
+        self.wait_for(name);
+        self.keys("sg");
+        let is_selected = |line: &str| line.split_once('▌').is_some_and(|(_, row)| row.trim_start().starts_with(name));
+        self.wait_until("the first row by name", |term| term.screen().lines().any(is_selected));
+    }
+
     /// Opens the composer for this assistant from an agent server's lists.
     #[track_caller]
     pub fn compose(&self, assistant: &str) {
