@@ -164,10 +164,11 @@ fn watch(url: &str, time: Duration) -> (u64, String) {
     }
     term.keys("8");
     let received = |term: &Term| {
-        let mut lines =
-            term.screen().lines().map(|line| line.trim_start_matches([' ', '│']).to_string()).collect::<Vec<_>>();
-        lines.retain(|line| line.starts_with("received"));
-        lines.pop()
+        let is_count = |line: &&str| line.contains(" events received");
+        term.screen()
+            .lines()
+            .rfind(is_count)
+            .map(|line| line.trim_start_matches([' ', '│', '▌']).trim_end().to_string())
     };
     term.wait_until("events that were received", |term| received(term).is_some());
     let events = received(&term).unwrap_or_default();

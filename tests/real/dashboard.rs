@@ -57,6 +57,25 @@ fn open_page(term: &Term, thread: &str, badge: &str) {
     });
 }
 
+/// Selects the row with this text. Other tests create threads at the same time, so it isn't always the first.
+fn select(term: &Term, text: &str) {
+    term.wait_for(text);
+    for _ in 0..20 {
+        let screen = term.screen();
+        let at = |what: &str| screen.lines().position(|line| line.contains(what));
+        match (at("▌"), at(text)) {
+            (Some(selected), Some(wanted)) if selected == wanted => return,
+            (Some(selected), Some(wanted)) => {
+                let key = if selected < wanted { "j" } else { "k" };
+                term.keys(&key.repeat(selected.abs_diff(wanted)));
+            }
+            _ => {}
+        }
+        term.wait_for_quiet(Duration::from_millis(200));
+    }
+    panic!("the row {text:?} can't be selected: {}", term.screen());
+}
+
 /// Confirms a preview once it is shown. A key that is pressed earlier would count as held down.
 fn confirm(term: &Term) {
     term.wait_for("ctrl-s sends it");
@@ -226,8 +245,11 @@ fn an_active_run_continues_after_the_dashboard_exits() {
         input(&term, "{\"seconds\": 15}");
         term.keys(SEND);
         term.wait_for("◐ running ");
+        let head = term.screen().lines().nth(1).expect("a head").to_string();
+        let id = head.split_whitespace().find(|word| word.contains('…')).expect("the thread's id").to_string();
         quit(&mut term);
         let mut term = open_at(&url);
+        select(&term, &format!("slow {} ", &id[id.len() - 4..]));
         term.wait_until("the running thread, selected", |term| {
             term.screen().lines().any(|line| line.contains('▌') && line.contains("◐ running"))
         });
