@@ -156,7 +156,7 @@ fn rows_of_a_server_that_fails_later_stay_with_their_time() {
     let screen = dash.screen();
     assert!(screen.contains("(as of 14:00:00) Approve this payment?"), "{screen}");
     assert!(screen.contains("2 servers not checked"), "{screen}");
-    assert!(screen.lines().next().unwrap().contains("◆ 4 waiting   ✗ 1 failed   ? 1 stuck"), "{screen}");
+    assert!(screen.lines().next().unwrap().contains("◆ 3 waiting   ✗ 1 failed   ? 1 stuck"), "{screen}");
 }
 
 #[test]
@@ -239,12 +239,12 @@ fn keys_open_explain_and_show_the_record() {
     let viewer = dash.app.viewer().expect("the thread is open");
     assert_eq!(
         (viewer.thread_id.as_deref(), &*viewer.server.name),
-        (Some("01a1fbb5-0000-7000-8000-0000000000c1"), "invoice-agent")
+        (Some("01a1fbb5-173d-77d7-b93d-09bf6dcc9775"), "support-bot")
     );
     assert!(dash.app.overlays.is_empty());
     // The inbox opens again on the same row, from the stream and by command.
     dash.keys("i");
-    assert!(dash.screen().contains("us › invoice-agent › extract 00c1"), "{}", dash.screen());
+    assert!(dash.screen().contains("eu › support-bot › support 9775"), "{}", dash.screen());
     dash.keys("<Esc>:inbox<Enter>");
     assert!(matches!(dash.app.overlays.last(), Some(Overlay::Inbox(_))), "{}", dash.screen());
     dash.keys("<Up>");
@@ -276,12 +276,12 @@ fn the_filter_shows_some_rows_and_esc_shows_all() {
 fn the_cursor_stays_on_its_row_when_rows_join() {
     let mut dash = full((140, 40));
     dash.keys("i<Down>");
-    assert!(dash.screen().contains("╭ us › invoice-agent › extract 00c1"), "{}", dash.screen());
+    assert!(dash.screen().contains("╭ eu › support-bot › support 9775"), "{}", dash.screen());
     let older = InboxThread { since: Some(dash.now - jiff::SignedDuration::from_hours(9)), ..approval(&dash) };
     let row = InboxThread { thread_id: "01a1fbb5-0000-7000-8000-00000000abcd".into(), ..older };
     answer(&mut dash, &server("us", "triage", 2003), listed(vec![row]));
     let screen = dash.screen();
-    assert!(screen.contains("╭ us › invoice-agent › extract 00c1"), "{screen}");
+    assert!(screen.contains("╭ eu › support-bot › support 9775"), "{screen}");
     let place = |needle: &str| screen.lines().position(|line| line.contains(needle)).unwrap();
     assert!(place("approval abcd") > place("extract 051f") && place("approval abcd") < place("✗ failed"), "{screen}");
 }

@@ -42,9 +42,36 @@ impl InboxCause {
         }
     }
 
-    /// Returns whether it is a failure, so that the thread doesn't merely wait.
-    fn is_failure(self) -> bool {
-        matches!(self, InboxCause::Error | InboxCause::Stuck)
+    /// Returns its group.
+    fn group(self) -> InboxGroup {
+        match self {
+            InboxCause::Question | InboxCause::Breakpoint => InboxGroup::Waiting,
+            InboxCause::Error => InboxGroup::Failed,
+            InboxCause::Stuck => InboxGroup::Stuck,
+            InboxCause::Cancelled | InboxCause::Edited => InboxGroup::Unfinished,
+        }
+    }
+}
+
+/// What the rows of the inbox are counted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum InboxGroup {
+    /// A person is asked: a question, or a breakpoint.
+    Waiting,
+    Failed,
+    Stuck,
+    /// A person stopped or edited it and left steps to run, so no answer is needed.
+    Unfinished,
+}
+
+impl InboxGroup {
+    /// Returns the place of its rows in the inbox. Failed and stuck ones are sorted together.
+    pub fn rank(self) -> u8 {
+        match self {
+            InboxGroup::Waiting => 0,
+            InboxGroup::Failed | InboxGroup::Stuck => 1,
+            InboxGroup::Unfinished => 2,
+        }
     }
 }
 
@@ -116,6 +143,11 @@ impl InboxThread {
             self.detail = format!("None of its steps failed. It most likely reached its limit of {}", limit.in_words());
         }
         self
+    }
+
+    /// Returns its group. A thread whose records don't say why it stopped may ask something, so it waits.
+    pub fn group(&self) -> InboxGroup {
+        self.cause.map_or(InboxGroup::Waiting, InboxCause::group)
     }
 
     /// Makes the row of a thread whose run is stuck.
@@ -272,17 +304,12 @@ impl InboxRow {
         }
     }
 
-    /// Returns whether it failed, and doesn't merely wait.
-    pub fn is_failure(&self) -> bool {
+    /// Returns its group.
+    pub fn group(&self) -> InboxGroup {
         match &self.item {
-            InboxItem::Thread(thread) => thread.cause.is_some_and(InboxCause::is_failure),
-            InboxItem::Revision(_) => true,
+            InboxItem::Thread(thread) => thread.group(),
+            InboxItem::Revision(_) => InboxGroup::Failed,
         }
-    }
-
-    /// Returns whether its run is stuck.
-    pub fn is_stuck(&self) -> bool {
-        matches!(&self.item, InboxItem::Thread(thread) if thread.cause == Some(InboxCause::Stuck))
     }
 
     /// Returns its state in one or two words: `waiting`, `failed`, or the status of a revision.
@@ -345,7 +372,7 @@ impl InboxRow {
     }
 }
 
-/// Sorts rows: waiting ones first, then failed ones, each oldest first. Rows without a time are last in their group.
+/// Sorts rows: waiting ones first, then failed and stuck ones, then unfinished ones, each oldest first. Rows without a time are last in their group.
 pub fn sort_inbox(rows: &mut [InboxRow]) {
     rows.sort_by(compare_inbox);
 }
@@ -356,7 +383,7 @@ pub fn compare_inbox(a: &InboxRow, b: &InboxRow) -> Ordering {
         (Some(a), Some(b)) => a.cmp(&b),
         (a, b) => b.is_some().cmp(&a.is_some()),
     };
-    match a.is_failure().cmp(&b.is_failure()) {
+    match a.group().rank().cmp(&b.group().rank()) {
         Ordering::Equal => by_time(a.since(), b.since())
             .then_with(|| (&a.profile, &a.deployment, &a.command).cmp(&(&b.profile, &b.deployment, &b.command))),
         other => other,

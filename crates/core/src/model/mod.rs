@@ -60,7 +60,8 @@ pub use failure::{
 pub use first_error::{FirstError, LogText, first_error};
 pub use form::{Field as FormField, FieldKind, Form};
 pub use inbox::{
-    FailedRevision, InboxCause, InboxItem, InboxRow, InboxThread, compare_inbox, shell_option, shell_word, sort_inbox,
+    FailedRevision, InboxCause, InboxGroup, InboxItem, InboxRow, InboxThread, compare_inbox, shell_option, shell_word,
+    sort_inbox,
 };
 pub use intent::Intent;
 pub use log::{LogLine, Severity};

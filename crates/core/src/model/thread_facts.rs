@@ -28,6 +28,9 @@ pub struct ThreadFacts {
     pub error: Option<ThreadError>,
     /// The questions it lists. A hint only: the tasks of the state are the truth on Python (acting reference §1.5).
     pub questions: Vec<Question>,
+    /// The ids of the tasks that it lists with their questions, also those without an open one. JavaScript lists every task;
+    /// Python, after a run that streamed subgraphs, only the inner task that asked last.
+    pub listed_tasks: Vec<String>,
     /// Whether the record has a field for questions at all; Aegra's has none.
     pub lists_questions: bool,
     /// The assistant that ran on it first, from its metadata.
@@ -249,6 +252,7 @@ impl ThreadFacts {
             created_at: row.created_at.time(),
             updated_at: row.updated_at.time(),
             error: row.error.error(),
+            listed_tasks: by_task.keys().cloned().collect(),
             questions: by_task.into_values().flatten().map(Question::from).collect(),
             lists_questions: row.interrupts.0.is_some(),
             assistant_id: note("assistant_id"),

@@ -429,7 +429,8 @@ fn failed(thread: Option<&ThreadFacts>, state: Option<&StateFacts>, newest: Opti
 
 /// The questions that are open. The state's tasks are the truth on Python, where the thread's list may be old; JavaScript
 /// keeps answered ones in the state and has the thread's list right; after an error, on a copy of a thread and on Aegra
-/// the thread lists none though the state asks. So a question counts if both list it, else if the state does.
+/// the thread lists none though the state asks. So a question counts if both list it, or if the thread's list leaves its task
+/// out; else if the state does.
 ///
 /// After the second of three answers, JavaScript's thread lists the first question again. Then more tasks ask than are left to
 /// run, and only the runs show which questions are answered.
@@ -437,9 +438,18 @@ fn pending_questions(ThreadRecords { thread, state, runs }: ThreadRecords<'_>) -
     let listed: &[Question] = thread.map(|thread| thread.questions.as_slice()).unwrap_or_default();
     let Some(state) = state else { return listed.to_vec() };
     let asked = state.pending();
-    let both: Vec<Question> =
-        asked.iter().filter(|q| q.id.is_some() && listed.iter().any(|l| l.id == q.id)).cloned().collect();
+    let is_listed = |question: &Question| question.id.is_some() && listed.iter().any(|known| known.id == question.id);
     let is_contradictory = asked.len() > state.next.len();
+    // An answered question of JavaScript is missing in the list, but its task is there.
+    let tasks_listed = thread.map(|thread| thread.listed_tasks.as_slice()).unwrap_or_default();
+    let is_left_out = |question: &Question| {
+        !is_contradictory
+            && !tasks_listed.is_empty()
+            && state.tasks.iter().any(|task| {
+                !tasks_listed.contains(&task.id) && task.questions.iter().any(|asked| asked.id == question.id)
+            })
+    };
+    let both: Vec<Question> = asked.iter().filter(|q| is_listed(q) || is_left_out(q)).cloned().collect();
     let open = if both.is_empty() { asked } else { both };
     if !is_contradictory {
         return open;

@@ -5,7 +5,7 @@ use crate::features::deployments::list::Row;
 use crate::features::glance::{Count, Facts, GlancePage, Opens, Rank, STRIP, Tile};
 use crate::widgets::line::Tone;
 use crate::widgets::theme::{deployment_badge, phase_glyph};
-use runtail_core::model::{InboxRow, Phase};
+use runtail_core::model::{InboxGroup, InboxRow, Phase};
 use runtail_core::text;
 use std::time::Duration;
 
@@ -58,10 +58,10 @@ impl App {
     pub(super) fn glance_facts(&self) -> Facts {
         let listing = self.inbox.listing();
         let is_known = self.inbox.counts().is_some();
-        let waiting: Vec<&InboxRow> =
-            listing.rows.iter().map(|row| &row.row).filter(|row| !row.is_failure() && !row.is_stuck()).collect();
-        let failed: Vec<&InboxRow> =
-            listing.rows.iter().map(|row| &row.row).filter(|row| row.is_failure() && !row.is_stuck()).collect();
+        let of = |group: InboxGroup| -> Vec<&InboxRow> {
+            listing.rows.iter().map(|row| &row.row).filter(|row| row.group() == group).collect()
+        };
+        let (waiting, failed) = (of(InboxGroup::Waiting), of(InboxGroup::Failed));
         let age = |row: &InboxRow| {
             let now = self.session.server_time(&row.profile);
             let age = row.since().and_then(|since| Duration::try_from(now.duration_since(since)).ok());

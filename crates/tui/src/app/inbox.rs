@@ -180,7 +180,14 @@ impl App {
 
     /// Applies the status of an open page after its stream sent something.
     pub(super) fn inbox_after_page(&mut self, stream: u64) -> Vec<Effect> {
+        let changed =
+            self.stream.tabs.all().iter().find(|viewer| viewer.id == stream).and_then(|viewer| {
+                self.inbox.page_changed(stream, viewer.thread_status()).then(|| viewer.server.clone())
+            });
         let news: Vec<News> = self.page_news(stream, false).into_iter().collect();
+        if let Some(server) = changed {
+            self.count_threads(&server);
+        }
         self.publish(news)
     }
 
@@ -204,9 +211,13 @@ impl App {
         let (session, inbox) = (&self.session, &mut self.inbox);
         let mut news = Vec::new();
         for viewer in self.stream.tabs.all() {
-            if let Some(sign) = viewer.stuck(session).first()
-                && let Some(page) = page_of(viewer, session)
-            {
+            let is_stuck = !viewer.stuck(session).is_empty();
+            if !is_stuck && !inbox.was_stuck(viewer.id) {
+                continue;
+            }
+            let Some(page) = page_of(viewer, session) else { continue };
+            inbox.set_stuck(&page);
+            if let Some(sign) = &page.stuck {
                 news.extend(inbox.on_stuck_page(&page, sign, session.now));
             }
         }
@@ -332,6 +343,7 @@ fn page_of<'a>(
         thread: crate::session::msg::ThreadRef { server: viewer.server.clone(), id },
         facts: viewer.loaded_thread().thread.unwrap_or_default(),
         status: viewer.thread_status(),
+        stuck: viewer.stuck(session).into_iter().next(),
         region: session.profile(&viewer.server.profile).and_then(|state| state.region.as_deref()),
     })
 }

@@ -62,13 +62,15 @@ fn causes_are_derived_from_captured_records() {
 }
 
 #[test]
-fn waiting_rows_precede_failed_ones_and_the_oldest_is_first() {
+fn waiting_rows_precede_failed_and_unfinished_ones_and_the_oldest_is_first() {
     let thread = |id: &str, cause: Option<InboxCause>, since: Option<Timestamp>| {
         let thread = InboxThread { thread_id: id.into(), cause, since, ..InboxThread::default() };
         InboxRow::thread("p", None, "bot", thread, "")
     };
     let revision = FailedRevision { since: at("2026-11-21T08:00:00Z"), ..FailedRevision::default() };
     let mut rows = [
+        thread("edited", Some(InboxCause::Edited), at("2026-11-21T05:00:00Z")),
+        thread("cancelled", Some(InboxCause::Cancelled), at("2026-11-21T04:00:00Z")),
         thread("failed", Some(InboxCause::Error), at("2026-11-21T09:00:00Z")),
         thread("no time", Some(InboxCause::Question), None),
         InboxRow::revision("p", None, ("bot", "bot"), revision, ""),
@@ -81,7 +83,7 @@ fn waiting_rows_precede_failed_ones_and_the_oldest_is_first() {
         InboxItem::Thread(thread) => thread.thread_id.as_str(),
         InboxItem::Revision(_) => "revision",
     });
-    assert_eq!(ids, ["old", "young", "no time", "stuck", "revision", "failed"]);
+    assert_eq!(ids, ["old", "young", "no time", "stuck", "revision", "failed", "cancelled", "edited"]);
 }
 
 #[test]

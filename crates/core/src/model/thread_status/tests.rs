@@ -105,6 +105,11 @@ fn only_open_questions_are_pending() {
     let open = answered.status();
     assert_eq!(open.questions().iter().map(|q| q.id.clone()).collect::<Vec<_>>(), [kept]);
     assert_eq!(open.questions()[0].node.as_deref(), Some("ask_one"));
+    // Python's thread lists only the task of a subgraph that asked last.
+    let mut listed = Case::captured("questions-parallel");
+    listed.thread =
+        ThreadFacts::read(r#"{"status":"interrupted","interrupts":{"inner":[{"id":"only","value":1}]}}"#).ok();
+    assert_eq!(listed.status().questions().len(), 3);
     // Schemas belong to questions, and a question that remains after a failed answer doesn't mean a waiting thread.
     assert!(Case::captured("question-with-schema").status().questions()[0].response_schema.is_some());
     let poisoned = Case { thread: ThreadFacts::read(r#"{"status":"error"}"#).ok(), ..Case::captured("poisoned") };

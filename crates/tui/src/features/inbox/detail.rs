@@ -6,7 +6,7 @@ use super::table;
 use crate::session::Cx;
 use crate::widgets::line::{Line, Tone, wrap};
 use runtail_api::ServerKind;
-use runtail_core::model::{InboxCause, InboxItem, InboxThread, Question};
+use runtail_core::model::{InboxCause, InboxGroup, InboxItem, InboxThread, Question};
 use runtail_core::text;
 use serde_json::Value;
 
@@ -269,7 +269,7 @@ fn thread_ends(row: &Row, cx: &Cx<'_>) -> Option<&'static str> {
     if row.is_unlisted || cx.session.is_read_only(&row.row.profile) {
         return None;
     }
-    if row.row.is_stuck() {
+    if row.row.group() == InboxGroup::Stuck {
         return Some("cancel its run");
     }
     let kind = cx.lookup.server_info(&thread.server).and_then(|info| Some(info.value.as_ref()?.kind));

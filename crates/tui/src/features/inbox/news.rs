@@ -65,6 +65,7 @@ pub(super) struct PageState {
     questions: String,
     is_active: bool,
     is_idle: bool,
+    is_stuck: bool,
 }
 
 impl PageState {
@@ -80,6 +81,8 @@ pub struct PageStatus<'a> {
     pub thread: ThreadRef,
     pub facts: ThreadFacts,
     pub status: &'a ThreadStatus,
+    /// The evidence that its run is stuck.
+    pub stuck: Option<StuckSign>,
     pub region: Option<&'a str>,
 }
 
@@ -210,7 +213,21 @@ impl Inbox {
     /// Applies the known status of an open page again, because the answer of its server replaced it.
     pub fn reapply_page(&mut self, page: &PageStatus<'_>) {
         if self.pages.contains_key(&page.stream) {
-            self.apply_page(&page.thread, &page.facts, page.status);
+            self.apply_page(page);
+        }
+    }
+
+    /// Returns whether the run of an open page was stuck when that was last checked.
+    pub fn was_stuck(&self, stream: u64) -> bool {
+        self.pages.get(&stream).is_some_and(|page| page.is_stuck)
+    }
+
+    /// Notes whether the run of an open page is stuck, which changes with time alone.
+    pub fn set_stuck(&mut self, page: &PageStatus<'_>) {
+        let Some(state) = self.pages.get_mut(&page.stream) else { return };
+        if state.is_stuck != page.stuck.is_some() {
+            state.is_stuck = page.stuck.is_some();
+            self.apply_page(page);
         }
     }
 
@@ -226,12 +243,13 @@ impl Inbox {
             questions: row.as_ref().map(question_ids).unwrap_or_default(),
             is_active: page.status.is_active(),
             is_idle: matches!(page.status, ThreadStatus::Idle { .. }),
+            is_stuck: page.stuck.is_some(),
         };
         let before = self.pages.insert(page.stream, state.clone());
         if before.as_ref() == Some(&state) {
             return None;
         }
-        self.apply_page(&page.thread, &page.facts, page.status);
+        self.apply_page(&page);
         let key = thread_key(&page.thread);
         let make = |when, thread| News {
             when,

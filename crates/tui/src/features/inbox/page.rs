@@ -12,7 +12,7 @@ use crate::widgets::canvas::Canvas;
 use crate::widgets::list::Picker;
 use jiff::Timestamp;
 use runtail_api::{ApiError, CancelAction, ThreadIntent};
-use runtail_core::model::InboxItem;
+use runtail_core::model::{InboxGroup, InboxItem};
 use runtail_core::text;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -52,16 +52,16 @@ impl InboxPage {
     /// Applies new rows. New ones join at the end of their group, so that no row moves under the user's eyes.
     pub fn set_listing(&mut self, listing: Arc<Listing>) {
         let before: HashMap<&str, usize> = self.order.iter().enumerate().map(|(n, key)| (key.as_str(), n)).collect();
-        let mut rows: Vec<(bool, usize, &str)> = listing
+        let mut rows: Vec<(u8, usize, &str)> = listing
             .rows
             .iter()
             .map(|row| {
                 let at = before.get(row.key.as_str()).copied().filter(|_| self.is_touched);
-                (row.row.is_failure(), at.unwrap_or(usize::MAX), row.key.as_str())
+                (row.row.group().rank(), at.unwrap_or(usize::MAX), row.key.as_str())
             })
             .collect();
         // Stable: rows that are new keep the order of the inbox.
-        rows.sort_by_key(|(is_failure, at, _)| (*is_failure, *at));
+        rows.sort_by_key(|(rank, at, _)| (*rank, *at));
         self.order = rows.into_iter().map(|(.., key)| key.to_string()).collect();
         self.listing = listing;
     }
@@ -153,7 +153,7 @@ impl InboxPage {
             .into(),
             (Target::Revision(of, _), Action::Describe) => Route::Record(Described::Revision(of.clone())).into(),
             (Target::Thread(thread), Action::CancelRun) => {
-                let is_stuck = row.row.is_stuck();
+                let is_stuck = row.row.group() == InboxGroup::Stuck;
                 let (server, thread) = (thread.server.clone(), thread.id.clone());
                 let intent = match is_stuck {
                     true => {

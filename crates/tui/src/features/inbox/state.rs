@@ -1,14 +1,12 @@
 //! What is known of the inbox: the newest answer of each agent server, and the failed newest revisions.
 
-use super::news::Known;
+use super::news::{Known, PageStatus};
 use super::page::InboxPage;
 pub use crate::session::msg::InboxTarget as Target;
 use crate::session::msg::{RevisionRef, ServerRef, ThreadRef};
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind, ServerInbox};
-use runtail_core::model::{
-    FailedRevision, InboxCause, InboxRow, InboxThread, ThreadFacts, ThreadStatus, compare_inbox,
-};
+use runtail_core::model::{FailedRevision, InboxGroup, InboxRow, InboxThread, compare_inbox};
 use runtail_core::text::clean;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -51,9 +49,13 @@ pub struct Listing {
 impl Listing {
     /// Returns the numbers of rows.
     pub fn counts(&self) -> Counts {
-        let stuck = self.rows.iter().filter(|row| row.row.is_stuck()).count();
-        let failed = self.rows.iter().filter(|row| row.row.is_failure()).count() - stuck;
-        Counts { waiting: self.rows.len() - failed - stuck, failed, stuck }
+        let count = |group| self.rows.iter().filter(|row| row.row.group() == group).count();
+        Counts {
+            waiting: count(InboxGroup::Waiting),
+            failed: count(InboxGroup::Failed),
+            stuck: count(InboxGroup::Stuck),
+            unfinished: count(InboxGroup::Unfinished),
+        }
     }
 }
 
@@ -63,6 +65,8 @@ pub struct Counts {
     pub waiting: usize,
     pub failed: usize,
     pub stuck: usize,
+    /// Threads that a person stopped or edited with steps left to run: no answer is needed.
+    pub unfinished: usize,
 }
 
 /// A deployment whose newest revision failed.
@@ -247,10 +251,13 @@ impl Inbox {
     }
 
     /// Applies the status of a thread on its open page, which is newer than the last poll.
-    pub(super) fn apply_page(&mut self, thread: &ThreadRef, facts: &ThreadFacts, status: &ThreadStatus) {
+    pub(super) fn apply_page(&mut self, page: &PageStatus<'_>) {
+        let PageStatus { thread, facts, status, stuck, .. } = page;
         let Some(server) = self.read_of(&thread.server).map(|(server, _)| server.clone()) else { return };
         let Some(read) = self.reads.get_mut(&server) else { return };
-        let row = InboxThread::new(&thread.id, facts, status);
+        // An active run that is stuck still needs a person.
+        let row = InboxThread::new(&thread.id, facts, status)
+            .or_else(|| stuck.as_ref().map(|sign| InboxThread::stuck(&thread.id, facts, sign)));
         let at = read.threads.iter().position(|known| known.thread_id == thread.id);
         match (at, row) {
             // The list knows the owner and the graph, too.
@@ -270,9 +277,8 @@ impl Inbox {
     /// Returns the threads of a server that are busy, wait for a person, and failed. A stuck one is busy.
     pub fn counts_of(&self, server: &ServerRef) -> (usize, usize, usize) {
         let Some((_, read)) = self.read_of(server) else { return (0, 0, 0) };
-        let count = |cause| read.threads.iter().filter(|thread| thread.cause == Some(cause)).count();
-        let (failed, stuck) = (count(InboxCause::Error), count(InboxCause::Stuck));
-        (read.busy, read.threads.len() - failed - stuck, failed)
+        let count = |group| read.threads.iter().filter(|thread| thread.group() == group).count();
+        (read.busy, count(InboxGroup::Waiting), count(InboxGroup::Failed))
     }
 
     /// Returns the rows.

@@ -76,7 +76,11 @@ fn each_event_is_new_once_and_earlier_ones_are_not() {
     // What a person stopped is no event.
     let cancelled = InboxThread { cause: Some(InboxCause::Cancelled), ..failed("d", 6) };
     assert_eq!(read(&mut inbox, 6, vec![asking("a", "q2", 5), cancelled]), []);
-    assert_eq!(inbox.counts(), Some(Counts { waiting: 2, failed: 0, stuck: 0 }));
+    assert_eq!(
+        inbox.counts(),
+        Some(Counts { waiting: 1, unfinished: 1, ..Counts::default() }),
+        "nobody waits for an answer to a cancelled run"
+    );
 }
 
 #[test]
@@ -96,7 +100,7 @@ fn rows_of_a_server_that_fails_later_stay_with_their_time() {
     read(&mut inbox, 0, vec![asking("a", "q", 0), failed("b", 0)]);
     assert_eq!(inbox.counts(), None, "the other server was not asked");
     inbox.on_read(&server("other"), (at(0), at(0)), Err(refused()));
-    assert_eq!(inbox.counts(), Some(Counts { waiting: 1, failed: 1, stuck: 0 }));
+    assert_eq!(inbox.counts(), Some(Counts { waiting: 1, failed: 1, ..Counts::default() }));
     // One of the searches failed: what it listed is confirmed.
     let partial =
         ServerInbox { threads: vec![asking("a", "q", 0)], failures: vec![refused()], ..ServerInbox::default() };
@@ -121,6 +125,7 @@ fn an_open_page_and_the_list_make_one_event() {
             thread: thread.clone(),
             facts: ThreadFacts::default(),
             status,
+            stuck: None,
             region: Some("eu"),
         };
         inbox.on_page(page, at(minute)).map(|news| news.when)
@@ -151,10 +156,17 @@ fn a_stuck_page_is_news_once_even_if_the_list_does_not_know_it() {
         thread: ThreadRef { server: server("bot"), id: "a".into() },
         facts: ThreadFacts::default(),
         status: &status,
+        stuck: None,
         region: None,
     };
     let sign = StuckSign::Attempt { run_id: None, number: 3 };
     assert!(inbox.on_page(page(), at(1)).is_none());
+    assert!(!inbox.was_stuck(1) && inbox.counts() == Some(Counts::default()));
+    inbox.set_stuck(&super::PageStatus { stuck: Some(sign.clone()), ..page() });
+    assert!(inbox.was_stuck(1));
+    assert_eq!(inbox.counts(), Some(Counts { stuck: 1, ..Counts::default() }), "its run is active, and needs a person");
+    inbox.set_stuck(&page());
+    assert_eq!(inbox.counts(), Some(Counts::default()), "an event came");
     assert_eq!(inbox.on_stuck_page(&page(), &sign, at(1)).map(|news| news.when), Some(NotifyWhen::Stuck));
     read(&mut inbox, 2, vec![]);
     assert_eq!(inbox.on_stuck_page(&page(), &sign, at(3)), None);

@@ -139,18 +139,18 @@ pub(super) fn inbox(page: &InboxPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
 
 /// Returns the title, and what was not checked.
 fn head(page: &InboxPage, listing: &Listing, width: usize) -> (String, Line) {
-    let Counts { waiting, failed, stuck } = listing.counts();
-    let and_stuck = if stuck > 0 { format!(", {stuck} stuck") } else { String::new() };
-    let mut title = match (waiting, failed, stuck) {
-        (0, 0, 0) => "Inbox".to_string(),
-        _ if width < FRAMED.0.into() => format!("Inbox · {waiting} waiting, {failed} failed{and_stuck}"),
-        _ => {
-            format!("Inbox · all servers · {waiting} waiting, {failed} failed{and_stuck} · waiting first, then oldest")
-        }
+    let Counts { waiting, failed, stuck, unfinished } = listing.counts();
+    let more = [(stuck, "stuck"), (unfinished, "unfinished")];
+    let more: String =
+        more.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!(", {count} {word}")).collect();
+    let mut title = match listing.rows.len() {
+        0 => "Inbox".to_string(),
+        _ if width < FRAMED.0.into() => format!("Inbox · {waiting} waiting, {failed} failed{more}"),
+        _ => format!("Inbox · all servers · {waiting} waiting, {failed} failed{more} · waiting first, then oldest"),
     };
     if !page.filter.is_empty() {
-        title =
-            format!("Inbox · /{} · {} of {}", text::clean(&page.filter), page.shown().len(), waiting + failed + stuck);
+        let (shown, all) = (page.shown().len(), listing.rows.len());
+        title = format!("Inbox · /{} · {shown} of {all}", text::clean(&page.filter));
     }
     if !listing.asking.is_empty() {
         title.push_str(&format!(" · asking {}…", names(&listing.asking)));
