@@ -43,9 +43,13 @@ async fn demo_shows_every_cause_with_waiting_threads_first() {
     for cause in ["question", "breakpoint", "cancelled", "error", "stuck"] {
         assert!(causes.contains(&cause), "{cause}: {causes:?}");
     }
-    let is_failure = |row: &Value| ["error", "stuck"].contains(&row["cause"].as_str().unwrap_or_default());
-    assert!(rows.is_sorted_by_key(is_failure), "{causes:?}");
-    for group in rows.chunk_by(|a, b| is_failure(a) == is_failure(b)) {
+    let rank = |row: &Value| match row["cause"].as_str() {
+        Some("error" | "stuck") => 1,
+        Some("cancelled" | "edited") => 2,
+        _ => 0,
+    };
+    assert!(rows.is_sorted_by_key(rank), "{causes:?}");
+    for group in rows.chunk_by(|a, b| rank(a) == rank(b)) {
         assert!(group.is_sorted_by_key(|row| row["since"].as_str().unwrap().to_string()), "{group:#?}");
     }
     for profile in ["prod-us", "prod-eu"] {
