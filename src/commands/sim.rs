@@ -43,7 +43,7 @@ pub(crate) async fn run(options: Options) -> Result<Exit, Failure> {
         lines.push_str(&format!("control plane  {:<10} {}  key {}\n", region.name, region.url, region.api_key));
     }
     for agent in sim.agents() {
-        lines.push_str(&format!("agent server   {:<10} {}\n", agent.name, agent.url));
+        lines.push_str(&format!("agent server   {:<18} {}\n", agent.name, agent.url));
     }
     print(&lines, false)?;
     complain("serving simulated data until Ctrl-C");

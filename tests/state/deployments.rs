@@ -220,3 +220,90 @@ fn revisions_are_cached_for_recently_selected_rows() {
     assert!(dash.app.deployments.histories.len() <= 200 && !dash.app.deployments.histories.contains_key(&first));
     assert!(dash.app.deployments.histories.contains_key(&last));
 }
+
+/// Gives the newest revision of support-bot in prod-eu a commit, and its deployment a workspace.
+fn with_commit(dash: &mut Dash, reference: &str) {
+    let row = json!({"id": "d1", "name": "support-bot", "latest_revision_id": "r2", "tenant_id": "w1",
+                     "url": "https://support-bot.eu.langgraph.app"});
+    let profile: Arc<str> = "prod-eu".into();
+    dash.answer(list_of(&profile), listed(vec![serde_json::from_value(row).unwrap()]));
+    let revision = json!({"id": "r2", "status": "BUILDING", "created_at": "2026-11-21T13:58:00Z",
+                          "source_revision_config": {"repo_ref": reference, "repo_commit_sha": "9fceb02d0ae598e95dc97"}});
+    let revision = Ok(serde_json::from_value(revision).unwrap());
+    dash.answer(newest_of(&profile), SubscriptionEvent::Newest { deployment: "d1".into(), revision });
+    // The first row has no list of revisions, whose commits are needed too.
+    dash.keys("<Home>");
+    dash.app.relayout();
+}
+
+fn wanted_subjects(dash: &Dash) -> Vec<(String, bool)> {
+    let subs = subscriptions(&dash.app).into_iter().filter(|sub| matches!(sub.key, SubscriptionId::Past(_)));
+    subs.flat_map(|sub| sub.params.subjects.to_vec()).map(|of| (of.commit.to_string(), of.is_building)).collect()
+}
+
+fn subject(dash: &mut Dash, subject: Option<&str>) {
+    let event = SubscriptionEvent::CommitSubject {
+        revision: "r2".into(),
+        commit: "9fceb02d0ae598e95dc97".into(),
+        subject: subject.map(str::to_string),
+    };
+    dash.answer(|key| *key == SubscriptionId::Past("prod-eu".into()), event);
+}
+
+#[test]
+fn messages_of_visible_revisions_are_read_once_and_shown() {
+    let mut dash = demo_like((140, 40));
+    with_commit(&mut dash, "main");
+    assert!(!dash.screen().contains("MESSAGE"), "{}", dash.screen());
+    assert_eq!(wanted_subjects(&dash), [("9fceb02d0ae598e95dc97".to_string(), true)]);
+    subject(&mut dash, Some("retry on\u{1b}[31m 429"));
+    let screen = dash.screen();
+    let row = screen.lines().find(|line| line.contains("main@9fceb02")).unwrap_or_default();
+    assert!(screen.contains("MESSAGE") && row.contains("retry on 429"), "{screen}");
+    assert_eq!(wanted_subjects(&dash), []);
+    // Without any message the column disappears.
+    let mut dash = demo_like((140, 40));
+    with_commit(&mut dash, "main");
+    subject(&mut dash, None);
+    assert_eq!(wanted_subjects(&dash), []);
+    assert!(!dash.screen().contains("MESSAGE"), "{}", dash.screen());
+}
+
+#[test]
+fn messages_are_not_requested_for_rows_off_the_screen() {
+    let mut dash = demo_like((140, 40));
+    with_commit(&mut dash, "main");
+    dash.open_thread();
+    assert_eq!(wanted_subjects(&dash), [], "the list is hidden");
+}
+
+#[test]
+fn commits_stay_whole_beside_long_branches() {
+    for (size, shown) in [((140, 40), "…@9fceb02"), ((200, 50), "feature/very-long-branch-name@9fceb02")] {
+        let mut dash = demo_like(size);
+        with_commit(&mut dash, "refs/heads/feature/very-long-branch-name");
+        subject(&mut dash, Some("Retry the order look-up once before giving up"));
+        assert!(dash.screen().contains(shown), "{}", dash.screen());
+    }
+}
+
+#[test]
+fn a_deployment_opens_in_the_browser() {
+    let mut dash = demo_like((140, 40));
+    with_commit(&mut dash, "main");
+    let page = "https://eu.smith.langchain.com/o/w1/host/deployments/d1";
+    for keys in ["o", "<Tab>o"] {
+        let row = dash.app.deployments.list.rows.iter().find(|row| row.is("d1")).map(|row| row.id.clone());
+        dash.app.deployments.list.picker.selected = row;
+        let effects = dash.keys(keys);
+        assert!(matches!(effects.as_slice(), [Effect::OpenLink(link)] if link == page), "{effects:?}");
+        assert!(dash.app.session.notices.last().unwrap().text.contains(page));
+    }
+    // The server reports no workspace for this one.
+    let mut dash = demo_like((140, 40));
+    let effects = dash.keys("<Home>o");
+    assert!(
+        matches!(effects.as_slice(), [Effect::OpenLink(link)] if link == "https://invoice-agent.us.langgraph.app"),
+        "{effects:?}"
+    );
+}

@@ -77,6 +77,15 @@ pub fn deployments_page(url: &Url) -> Option<Url> {
     Some(page)
 }
 
+/// Returns the page of a deployment (control-plane reference §11); nothing if it can't be derived.
+pub fn deployment_page(control_plane: &Url, workspace: &str, deployment: &str) -> Option<Url> {
+    let mut page = deployments_page(control_plane)?;
+    let root = page.path().strip_suffix("/host/deployments")?.to_string();
+    page.set_path(&root);
+    page.path_segments_mut().ok()?.pop_if_empty().extend(["o", workspace, "host", "deployments", deployment]);
+    Some(page)
+}
+
 /// Returns the Studio page of an agent server or a thread: that of the installation of its control plane, else that of the
 /// cloud, which also reaches servers on the user's own machine.
 pub fn studio_page(control_plane: Option<&Url>, server: &str, thread: Option<&str>) -> Option<Url> {
@@ -179,6 +188,18 @@ mod tests {
         assert_eq!(eu, format!("https://eu.smith.langchain.com/{of}&threadId=a%26b"));
         let own = page(Some("https://ls.example.com/tools/api-host"), None);
         assert_eq!(own, format!("https://ls.example.com/tools/{of}"));
+    }
+
+    #[test]
+    fn deployment_page_has_the_workspace_and_the_deployment() {
+        for (base, page) in [
+            ("https://eu.api.host.langchain.com", Some("https://eu.smith.langchain.com/o/w%2F1/host/deployments/d")),
+            ("https://ls.corp/tools/api-host/", Some("https://ls.corp/tools/o/w%2F1/host/deployments/d")),
+            ("https://example.com", None),
+        ] {
+            let found = deployment_page(&Url::parse(base).unwrap(), "w/1", "d");
+            assert_eq!(found.as_ref().map(Url::as_str), page, "{base}");
+        }
     }
 
     #[test]

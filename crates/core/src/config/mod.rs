@@ -21,7 +21,8 @@ mod units;
 mod watch;
 
 pub use base::{
-    REGIONS, control_plane as control_plane_of, deployments_page, is_loopback, of_region, region_of, studio_page,
+    REGIONS, control_plane as control_plane_of, deployment_page, deployments_page, is_loopback, of_region, region_of,
+    studio_page,
 };
 pub use document::{Document, Field, Form, Format};
 pub use error::{ConfigError, Place};

@@ -5,6 +5,9 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+/// The field of a deployment with the id of its workspace.
+const TENANT: &str = "tenant_id";
+
 /// One deployment, as `GET /v2/deployments[/{id}]` answers it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Deployment {
@@ -53,12 +56,19 @@ impl Deployment {
     pub fn in_a_list(mut self) -> Deployment {
         let SourceConfig { deployment_type, custom_url, .. } = self.source_config;
         self.source_config = SourceConfig { deployment_type, custom_url, ..SourceConfig::default() };
+        // A link to the page of a deployment needs its workspace.
+        let tenant = self.extra.shift_remove(TENANT).map(|id| (TENANT.to_string(), id));
         Deployment {
             source_revision_config: SourceRevisionConfig::default(),
             secrets: Vec::new(),
-            extra: Extra::new(),
+            extra: tenant.into_iter().collect(),
             ..self
         }
+    }
+
+    /// Returns the id of its workspace, if the server reports it.
+    pub fn workspace(&self) -> Option<&str> {
+        self.extra.get(TENANT)?.as_str().filter(|id| !id.is_empty())
     }
 
     /// Address of the deployment's agent server: `url`, else `source_config.custom_url`.

@@ -27,6 +27,15 @@ impl LogLine {
         self.level.as_deref().map_or(Severity::Unknown, Severity::of)
     }
 
+    /// Returns the subject of the commit that is built, from the line of a build log that git wrote about its checkout:
+    /// `HEAD is now at 9fceb02 retry on 429`.
+    pub fn commit_subject(&self) -> Option<&str> {
+        let (_, after) = self.message.split_once("HEAD is now at ")?;
+        let (commit, subject) = after.lines().next()?.split_once(' ')?;
+        let is_commit = commit.len() >= 4 && commit.bytes().all(|b| b.is_ascii_hexdigit());
+        Some(subject.trim()).filter(|subject| is_commit && !subject.is_empty())
+    }
+
     /// Returns the time of a row: epoch milliseconds as a number or as digits, or a date.
     pub fn time(row: &Value) -> Option<Timestamp> {
         match &row["timestamp"] {
@@ -157,6 +166,19 @@ mod tests {
         assert_eq!((line.id.as_deref(), line.at), (Some("a1"), at("2025-11-20T10:00:01Z")));
         assert_eq!((line.level.as_deref(), line.message.as_str()), (Some("INFO"), "Step #1"));
         assert_eq!(Value::Object(line.extra), json!({"novel": {"x": 1}}));
+    }
+
+    #[test]
+    fn commit_subject_is_read_from_the_checkout() {
+        let subject = |message: &str| {
+            let line = LogLine { message: message.into(), ..LogLine::default() };
+            line.commit_subject().map(str::to_string)
+        };
+        assert_eq!(subject("HEAD is now at 9fceb02 retry on 429"), Some("retry on 429".into()));
+        assert_eq!(subject("Step #0 - \"clone\": HEAD is now at 9fceb02d Fix: é 表\nmore"), Some("Fix: é 表".into()));
+        for other in ["HEAD is now at 9fceb02", "HEAD is now at the end of it", "HEAD is now at ", "git clone", ""] {
+            assert_eq!(subject(other), None, "{other}");
+        }
     }
 
     #[test]

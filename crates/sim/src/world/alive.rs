@@ -1,6 +1,6 @@
 //! Activity in the demo: repeated runs, and pushes that are built and deployed.
 
-use super::demo::{revision_config, title};
+use super::demo::{first_pushed, revision_config, title};
 use super::past::run;
 use crate::agent::Agent;
 use crate::agent::graphs::Graph;
@@ -164,7 +164,10 @@ async fn push_to(plane: Arc<ControlServer>, name: &'static str, rest: u64, first
                 fate: if turn % 4 == 3 { ScheduledOutcome::BuildFails } else { ScheduledOutcome::Deployed },
                 forced: None,
                 interrupted_at: None,
-                title: title(turn * 5 + rest).to_owned(),
+                title: first_pushed(name)
+                    .filter(|_| turn == first)
+                    .unwrap_or_else(|| title(turn * 5 + rest))
+                    .to_owned(),
                 id,
             };
             deployment.updated_at = now;

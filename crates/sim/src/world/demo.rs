@@ -18,6 +18,8 @@ struct Plan {
     status: Option<&'static str>,
     /// The final statuses of its revisions, oldest first.
     history: &'static [ScheduledOutcome],
+    /// The subjects of the commits of its newest revisions, oldest first.
+    subjects: &'static [&'static str],
     /// Age of the newest one in hours.
     age: f64,
     preview: bool,
@@ -41,6 +43,7 @@ const PLAN: Plan = Plan {
     kind: "prod",
     status: None,
     history: &[Deployed, Deployed, Deployed, Deployed],
+    subjects: &[],
     age: 30.0,
     preview: false,
 };
@@ -52,16 +55,25 @@ fn plans(region: &str) -> Vec<Plan> {
             Plan {
                 name: "support-bot",
                 history: &[Deployed, Deployed, BuildFails, Deployed, Deployed, Deployed, Deployed],
+                subjects: &["shorter prompt", "log the run id"],
                 age: 5.0,
                 ..PLAN
             },
             Plan {
                 name: "invoice-agent",
                 history: &[Deployed, Deployed, Deployed, DeployFails, Deployed, BuildFails],
+                subjects: &[
+                    "first version",
+                    "new index",
+                    "read e-invoices",
+                    "move to pydantic 2",
+                    "sort by queue",
+                    "pin pydantic",
+                ],
                 age: 1.2,
                 ..PLAN
             },
-            Plan { name: "triage", display: Some("Ticket triage"), age: 52.0, ..PLAN },
+            Plan { name: "triage", display: Some("Ticket triage"), subjects: &["sort by queue"], age: 52.0, ..PLAN },
             Plan {
                 name: "research-desk",
                 source: "external_docker",
@@ -75,6 +87,7 @@ fn plans(region: &str) -> Vec<Plan> {
                 serves: Serves::Nowhere,
                 kind: "dev",
                 status: Some("UNUSED"),
+                subjects: &["weekly roll-up"],
                 age: 24.0 * 31.0,
                 ..PLAN
             },
@@ -83,6 +96,7 @@ fn plans(region: &str) -> Vec<Plan> {
                 serves: Serves::Invented,
                 kind: "dev",
                 history: &[Deployed],
+                subjects: &["first version"],
                 age: 0.0,
                 ..PLAN
             },
@@ -91,6 +105,7 @@ fn plans(region: &str) -> Vec<Plan> {
                 serves: Serves::Nowhere,
                 kind: "dev",
                 history: &[Deployed, DeployFails],
+                subjects: &["first version", "try new prompt"],
                 age: 3.5,
                 preview: true,
                 ..PLAN
@@ -101,6 +116,7 @@ fn plans(region: &str) -> Vec<Plan> {
             Plan {
                 name: "support-bot",
                 history: &[Deployed, Deployed, Deployed, Deployed, Deployed],
+                subjects: &["shorter prompt", "retry on 429"],
                 age: 5.1,
                 ..PLAN
             },
@@ -108,6 +124,7 @@ fn plans(region: &str) -> Vec<Plan> {
                 name: "contract-review",
                 display: Some("Vertragsprüfung"),
                 history: &[Deployed, BuildFails, BuildFails, Deployed, Deployed, Deployed, Deployed, Deployed],
+                subjects: &["clause index"],
                 age: 20.0,
                 ..PLAN
             },
@@ -119,12 +136,19 @@ fn plans(region: &str) -> Vec<Plan> {
                 age: 9.0,
                 ..PLAN
             },
-            Plan { name: "translation-hub", display: Some("翻訳ハブ"), age: 6.0, ..PLAN },
+            Plan {
+                name: "translation-hub",
+                display: Some("翻訳ハブ"),
+                subjects: &["用語集を更新", "glossary v2"],
+                age: 6.0,
+                ..PLAN
+            },
             Plan {
                 name: "vendor-intake",
                 serves: Serves::Nowhere,
                 status: Some("AWAITING_DATABASE"),
                 history: &[Deployed],
+                subjects: &["first version"],
                 age: 0.05,
                 ..PLAN
             },
@@ -155,6 +179,16 @@ const TITLES: [&str; 12] = [
     "Revert \"Cache embeddings for a day\"",
     "Log the run id with every error",
 ];
+
+/// The subject line of the first commit that is pushed to a deployment during the demo.
+pub fn first_pushed(name: &str) -> Option<&'static str> {
+    match name {
+        "support-bot" => Some("retry on 429"),
+        "triage" => Some("two queues"),
+        "translation-hub" => Some("glossary v3"),
+        _ => None,
+    }
+}
 
 /// The subject line of commit number `n`.
 pub fn title(n: u64) -> &'static str {
@@ -217,7 +251,11 @@ pub fn fill(plane: &ControlServer, live: &str) {
                     fate: *fate,
                     forced,
                     interrupted_at: None,
-                    title: title(dice / 7).to_owned(),
+                    title: (n + plan.subjects.len())
+                        .checked_sub(count)
+                        .and_then(|at| plan.subjects.get(at).copied())
+                        .unwrap_or_else(|| title(dice / 7))
+                        .to_owned(),
                     id,
                 }
             })

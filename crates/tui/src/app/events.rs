@@ -50,6 +50,10 @@ impl App {
                 self.deployments.on_past(&profile, &deployment, &revisions);
                 Requests::none()
             }
+            (SubscriptionId::Past(_), SubscriptionEvent::CommitSubject { revision, commit, subject }) => {
+                self.deployments.subjects.insert(revision, commit, subject);
+                Requests::none()
+            }
             (SubscriptionId::Card(of), SubscriptionEvent::Card(card)) => {
                 if let Err(error) = &card {
                     self.report_error(error);
@@ -433,7 +437,9 @@ impl App {
             self.notify(true, why);
             return Vec::new();
         }
-        self.notify(true, format!("Open {} in a browser (copied)\n{why}", runtail_core::text::clean(&link)));
+        let page = runtail_core::text::clean(&link);
+        let short = page.split_once("://").map_or(&*page, |(_, rest)| rest);
+        self.notify(true, format!("Couldn't open the browser. URL copied: {short}\n{why}"));
         vec![Effect::Copy(link)]
     }
 }

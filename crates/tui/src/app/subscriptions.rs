@@ -10,7 +10,7 @@ pub fn subscriptions(app: &App) -> Vec<Subscription> {
     let mut subscriptions = Vec::new();
     let out = &mut subscriptions;
     app.deployments.subscriptions(&app.pane_cx(Pane::Deployments), out);
-    app.deployments.fill(&app.pane_cx(Pane::Deployments), out);
+    app.deployments.fill(&app.pane_cx(Pane::Deployments), &app.pane_cx(Pane::Revisions), out);
     let stream = app.pane_cx(Pane::Stream);
     let from = out.len();
     server_lists(app, out);

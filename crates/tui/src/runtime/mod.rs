@@ -19,6 +19,7 @@ mod hooks;
 mod inbox_polls;
 mod input;
 mod link;
+mod past_polls;
 mod poll_schedule;
 mod polls;
 mod recording;

@@ -23,9 +23,6 @@ use tokio::time::Instant;
 const SELECTION_DELAY: Duration = Duration::from_millis(150);
 /// Maximum number of newest revisions that are requested at once, per profile.
 const MAX_CONCURRENCY: usize = ControlPlane::MAX_CONCURRENCY;
-/// Number of revisions to read for the strip of the last day, and the pause after a failure.
-const PAST_REVISIONS: usize = crate::features::deployments::last_day::MAX_REVISIONS;
-const PAST_RETRY: Duration = Duration::from_secs(60);
 /// Minimum pause between two reads of a list, for each page after the first.
 const PAUSE_PER_PAGE: Duration = Duration::from_secs(2);
 /// Pause between two requests for a followed log.
@@ -35,7 +32,7 @@ const LIST_PAUSE: Duration = Duration::from_secs(3);
 /// Number of empty responses in a row after which a log is polled five times less often. Until then, the pause grows in steps.
 const MAX_QUIET: u32 = 20;
 /// Maximum number of revisions whose last request is remembered.
-const MAX_REMEMBERED: usize = 20_000;
+pub(super) const MAX_REMEMBERED: usize = 20_000;
 /// Number of earlier lines to load when a log is opened.
 const LOG_TAIL: usize = 500;
 
@@ -191,42 +188,6 @@ pub async fn newest(services: &Services, profile: &str, mut params: ParamsReceiv
     }
 }
 
-/// Reads the revisions of the last day of a profile's deployments, each once; after a failure again after a pause.
-pub async fn past(services: &Services, profile: &str, mut params: ParamsReceiver, out: &Out) {
-    let mut read: HashMap<(Arc<str>, Arc<str>), Option<Instant>> = HashMap::new();
-    loop {
-        let wanted = params.borrow_and_update().past.clone();
-        let is_due = |of: &&(Arc<str>, Arc<str>)| match read.get(*of) {
-            None => true,
-            Some(again) => again.is_some_and(|at| at <= Instant::now()),
-        };
-        let Some(of) = wanted.iter().find(is_due).cloned() else {
-            let again = wanted.iter().filter_map(|of| *read.get(of)?).min();
-            tokio::select! {
-                changed = params.changed() => if changed.is_err() { return },
-                () = super::sleep_until(again), if again.is_some() => {}
-            }
-            continue;
-        };
-        let result = read_revisions(services, profile, &of.0, PAST_REVISIONS).await;
-        services.apply_error(profile, result.as_ref().err());
-        if read.len() > MAX_REMEMBERED {
-            read.clear();
-        }
-        match result {
-            Ok(Revisions { items: revisions, .. }) => {
-                read.insert(of.clone(), None);
-                let event = SubscriptionEvent::Past { deployment: of.0, revisions };
-                if !out.send(event).await {
-                    return;
-                }
-            }
-            Err(error) if matches!(error.kind, Kind::Unauthorized | Kind::Refused) => return,
-            Err(_) => drop(read.insert(of, Some(Instant::now() + PAST_RETRY))),
-        }
-    }
-}
-
 /// Reads the explanation of a failed revision once.
 pub async fn card(services: &Services, of: &RevisionRef, out: &Out) {
     // Scrolling past a deployment must not read its log.
@@ -338,7 +299,12 @@ pub async fn revisions(
     }
 }
 
-async fn read_revisions(services: &Services, profile: &str, id: &str, limit: usize) -> Result<Revisions, ApiError> {
+pub(super) async fn read_revisions(
+    services: &Services,
+    profile: &str,
+    id: &str,
+    limit: usize,
+) -> Result<Revisions, ApiError> {
     let control_plane = services.control_plane(profile).await?;
     let Revisions { items: rows, was_sorted } = control_plane.revision_rows(id, limit).await?;
     let mut items = Vec::with_capacity(rows.len());

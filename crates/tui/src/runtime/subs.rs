@@ -2,6 +2,7 @@
 
 use super::browse;
 use super::effects::perform;
+use super::past_polls;
 use super::poll_schedule::ParamsReceiver;
 use super::polls;
 use super::services::Services;
@@ -141,7 +142,7 @@ impl Runner {
             match (sub.key, sub.what) {
                 (SubscriptionId::Deployments(profile), _) => polls::deployments(services, &profile, params, &out).await,
                 (SubscriptionId::Newest(profile), _) => polls::newest(services, &profile, params, &out).await,
-                (SubscriptionId::Past(profile), _) => polls::past(services, &profile, params, &out).await,
+                (SubscriptionId::Past(profile), _) => past_polls::past(services, &profile, params, &out).await,
                 (SubscriptionId::Card(of), _) => polls::card(services, &of, &out).await,
                 (SubscriptionId::Revisions(profile, id), _) => {
                     polls::revisions(services, &profile, &id, sub.limit, params, &out).await

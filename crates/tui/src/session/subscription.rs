@@ -44,6 +44,8 @@ pub enum SubscriptionEvent {
     Revisions(Result<Revisions, ApiError>, NextPoll),
     /// The revisions of the last day of a deployment in the list.
     Past { deployment: Arc<str>, revisions: Vec<Revision> },
+    /// The subject of the commit that a revision was built from; `None` if its build log has none.
+    CommitSubject { revision: Arc<str>, commit: Arc<str>, subject: Option<String> },
     /// The explanation of a failed revision.
     Card(Result<Box<FailureCard>, ApiError>),
     /// A watched revision.
@@ -178,7 +180,7 @@ pub enum SubscriptionId {
     Deployments(Arc<str>),
     /// The newest revisions of a profile's deployments, one by one.
     Newest(Arc<str>),
-    /// The revisions of the last day of a profile's deployments, one by one.
+    /// The revisions of the last day of a profile's deployments, and the subjects of their commits, one by one.
     Past(Arc<str>),
     /// The explanation of a failed revision.
     Card(RevisionRef),
@@ -279,6 +281,8 @@ pub struct SubscriptionParams {
     pub newest: Arc<[WantedRevision]>,
     /// The deployments whose revisions of the last day are needed, each with its newest revision.
     pub past: Arc<[(Arc<str>, Arc<str>)]>,
+    /// The revisions whose commit's subject is needed.
+    pub subjects: Arc<[WantedSubject]>,
     /// The threads that a list needs.
     pub threads: Arc<ThreadsWanted>,
     /// The threads whose status to read, most important first.
@@ -321,6 +325,17 @@ pub struct WantedRevision {
     pub moving: bool,
     /// Whether its row is visible.
     pub seen: bool,
+}
+
+/// A visible revision whose commit's subject is needed.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct WantedSubject {
+    pub deployment: Arc<str>,
+    pub revision: Arc<str>,
+    /// Its full commit hash.
+    pub commit: Arc<str>,
+    /// Whether its build may still write to its log.
+    pub is_building: bool,
 }
 
 /// A listed thread whose status is needed.

@@ -28,6 +28,8 @@ pub enum Column {
     Waiting,
     /// The threads that failed.
     Failed,
+    /// The subject of the commit that the newest revision was built from.
+    Message,
     /// What the newest revision was made from.
     Commit,
     /// The address of the agent server.
@@ -48,6 +50,7 @@ impl Column {
             Column::Busy => "BUSY",
             Column::Waiting => "WAIT",
             Column::Failed => "FAIL",
+            Column::Message => "MESSAGE",
             Column::Commit => "COMMIT",
             Column::Url => "AGENT SERVER",
         }
@@ -172,16 +175,20 @@ pub struct Widths {
     pub name: u16,
     pub tag: u16,
     pub commit: u16,
+    /// 0 without a known subject.
+    pub message: u16,
     /// 0 without agent servers that are not deployed.
     pub url: u16,
 }
 
 /// Returns the columns that fit. By priority: name, newest revision with its age, serving, region, the counts, the last 24
-/// hours, the commit.
+/// hours, the commit, its message. The commit and the message get the rest, as far as they are longer.
 pub fn layout(width: u16, longest: Widths) -> Vec<Place> {
     let region = if width < 100 && longest.tag <= 3 { 2.max(longest.tag) } else { longest.tag.clamp(6, 14) };
     // Each with the gap before it.
-    let wanted: [(Column, u16, u16); 10] = [
+    let unless_empty =
+        |longest: u16, (min, max): (u16, u16)| if longest == 0 { u16::MAX } else { longest.clamp(min, max) };
+    let wanted: [(Column, u16, u16); 11] = [
         (Column::Newest, if width < 72 { 15 } else { 17 }, 1),
         (Column::Age, 4, 1),
         (Column::Serving, 9, 2),
@@ -190,8 +197,9 @@ pub fn layout(width: u16, longest: Widths) -> Vec<Place> {
         (Column::Failed, 4, 1),
         (Column::Busy, 4, 1),
         (Column::Past, 24, 2),
-        (Column::Commit, longest.commit.clamp(6, 24), 2),
-        (Column::Url, if longest.url == 0 { u16::MAX } else { longest.url.clamp(12, 40) }, 2),
+        (Column::Commit, longest.commit.clamp(6, 16), 2),
+        (Column::Message, unless_empty(longest.message, (7, 16)), 2),
+        (Column::Url, unless_empty(longest.url, (12, 40)), 2),
     ];
     let name = longest.name.clamp(12, if width < 100 { 20 } else { 26 });
     let least_name = name.min(if width < 72 { 14 } else { 18 });
@@ -204,8 +212,18 @@ pub fn layout(width: u16, longest: Widths) -> Vec<Place> {
         }
     }
     let order = [Column::Region, Column::Newest, Column::Age, Column::Serving, Column::Past];
-    let order = order.into_iter().chain([Column::Busy, Column::Waiting, Column::Failed, Column::Commit, Column::Url]);
-    let mut places = vec![(Column::Name, least_name + room.min(name.saturating_sub(least_name)), 0)];
+    let order = order.into_iter().chain([Column::Busy, Column::Waiting, Column::Failed]);
+    let order = order.chain([Column::Message, Column::Commit, Column::Url]);
+    let mut grow = |width: &mut u16, to: u16| {
+        let more = to.saturating_sub(*width).min(room);
+        (*width, room) = (*width + more, room - more);
+    };
+    let mut name_width = least_name;
+    grow(&mut name_width, name);
+    for (column, to) in [(Column::Commit, longest.commit.min(40)), (Column::Message, longest.message.min(72))] {
+        chosen.iter_mut().filter(|(c, ..)| *c == column).for_each(|(_, width, _)| grow(width, to));
+    }
+    let mut places = vec![(Column::Name, name_width, 0)];
     places.extend(order.filter_map(|column| chosen.iter().find(|(c, ..)| *c == column).copied()));
     let mut x = GUTTER;
     let place = |(column, width, gap): (Column, u16, u16)| {
@@ -222,7 +240,7 @@ mod tests {
 
     #[test]
     fn columns_fit_and_a_wide_table_has_all_of_them() {
-        let longest = Widths { name: 18, tag: 2, commit: 14, url: 30 };
+        let longest = Widths { name: 18, tag: 2, commit: 14, message: 40, url: 30 };
         for width in 30..=300 {
             let places = layout(width, longest);
             let last = places.last().expect("there is always a name column");
@@ -232,9 +250,35 @@ mod tests {
         let titles = |width| layout(width, longest).iter().map(|p| p.column.title(p.width)).collect::<Vec<_>>();
         assert_eq!(titles(60), ["NAME", "RG", "NEWEST REVISION", "AGE", "SERVING", "WAIT"]);
         assert_eq!(titles(80), ["NAME", "RG", "NEWEST REVISION", "AGE", "SERVING", "BUSY", "WAIT", "FAIL"]);
-        let wide =
-            ["NAME", "REGION", "NEWEST REVISION", "AGE", "SERVING", "LAST 24 H", "BUSY", "WAIT", "FAIL", "COMMIT"];
+        let wide = [
+            "NAME",
+            "REGION",
+            "NEWEST REVISION",
+            "AGE",
+            "SERVING",
+            "LAST 24 H",
+            "BUSY",
+            "WAIT",
+            "FAIL",
+            "MESSAGE",
+            "COMMIT",
+        ];
         assert_eq!(titles(138), wide);
-        assert_eq!(titles(220).len(), 11, "{:?}", titles(220));
+        assert_eq!(titles(220).len(), 12, "{:?}", titles(220));
+    }
+
+    #[test]
+    fn commits_and_messages_get_the_free_columns() {
+        let width = |longest, width, column| {
+            let places = layout(width, longest);
+            places.iter().find(|place| place.column == column).map(|place| place.width)
+        };
+        let longest = Widths { name: 18, tag: 2, commit: 31, message: 40, url: 0 };
+        assert_eq!(width(longest, 198, Column::Commit), Some(31));
+        assert_eq!(width(longest, 198, Column::Message), Some(40));
+        // Without any message there is no column, and the commit gets its room.
+        let none = Widths { message: 0, ..longest };
+        assert_eq!(width(none, 140, Column::Message), None);
+        assert!(width(none, 138, Column::Commit) > width(longest, 138, Column::Commit));
     }
 }

@@ -65,6 +65,8 @@ pub struct Listed {
     pub latest_revision_id: Option<String>,
     /// The revision that serves traffic, if the server reports it.
     pub active_revision_id: Option<String>,
+    /// The id of its workspace, which the URL of its page contains.
+    pub workspace: Option<Arc<str>>,
     /// When the deployment was created.
     pub created_at: Option<Timestamp>,
 }
@@ -72,6 +74,7 @@ pub struct Listed {
 impl From<Deployment> for Listed {
     fn from(deployment: Deployment) -> Listed {
         Listed {
+            workspace: deployment.workspace().map(Into::into),
             id: deployment.id,
             status: deployment.status,
             source: deployment.source,

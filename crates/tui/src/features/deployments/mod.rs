@@ -7,6 +7,7 @@ pub mod list;
 mod panes;
 pub mod revisions;
 mod revisions_view;
+mod subjects;
 mod subscriptions;
 pub mod update;
 mod view;
@@ -46,6 +47,8 @@ pub struct Deployments {
     pub compared: Option<RevisionRef>,
     /// The revisions of the last day of each row on the screen, for the strip.
     pub past: HashMap<String, Past>,
+    /// The subjects of commits, for the rows on the screen.
+    pub subjects: subjects::Subjects,
     /// The explanations of failed revisions that were selected.
     pub cards: BTreeMap<RevisionRef, Result<Box<FailureCard>, ApiError>>,
 }
@@ -77,6 +80,7 @@ impl Deployments {
             name: longest(&|row| width(&row.name)),
             tag: cx.session.profiles.iter().map(|profile| width(profile.tag())).max().unwrap_or(0) as u16,
             commit: longest(&|row| view::made_from(row).map_or(0, |from| width(&from))),
+            message: longest(&|row| row.newest.as_ref().and_then(|one| self.subjects.of(one)).map_or(0, text::width)),
             url: longest(&|row| match &row.deployment {
                 Some(_) => 0,
                 None => row.url.as_deref().map_or(0, width),

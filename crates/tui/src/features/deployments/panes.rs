@@ -4,7 +4,7 @@ use super::columns::Order;
 use super::list::{Row, Sort};
 use super::{Deployments, details, revisions_view, view};
 use crate::input::action::{Action, Context};
-use crate::session::msg::{Described, LogRef, RevisionRef};
+use crate::session::msg::{Described, Effect, LogRef, RevisionRef};
 use crate::session::profile::ProfileState;
 use crate::session::subject::Subject;
 use crate::session::{Component, Cx, Requests, Route, Session};
@@ -13,6 +13,7 @@ use crate::widgets::canvas::Canvas;
 use crate::widgets::line::Line;
 use jiff::Timestamp;
 use runtail_api::LogKind;
+use runtail_core::config::deployment_page;
 use runtail_core::model::{DeploymentSpec, Intent, Phase, Revision, StatusTime, compare, without_natural};
 use runtail_core::text;
 use std::sync::Arc;
@@ -42,6 +43,11 @@ impl Deployments {
     /// Returns the rows of the list that fit in the area.
     pub(super) fn list_height(area: Area) -> usize {
         height(area, LIST_HEAD)
+    }
+
+    /// Returns the rows of the revisions that fit in the area.
+    pub(super) fn revisions_height(area: Area) -> usize {
+        height(area, REVISIONS_HEAD)
     }
 
     /// Draws the list.
@@ -360,6 +366,7 @@ impl Deployments {
                 }
             },
             Action::Compare => return self.compare(false),
+            Action::OpenLink => return open_in_browser(cx.session, &row),
             Action::Update | Action::Delete | Action::Redeploy | Action::Rollback | Action::Interrupt => {
                 return self.change(cx.session, action, false);
             }
@@ -376,6 +383,22 @@ impl Deployments {
             _ => {}
         }
         Requests::none()
+    }
+}
+
+/// Opens the page of a deployment in LangSmith, else the address of its agent server. Also shows the URL, for machines without a
+/// browser.
+fn open_in_browser(session: &Session, row: &Row) -> Requests {
+    let profile = session.catalog.in_use().iter().find(|profile| *profile.name == *row.profile_name);
+    let control_plane = profile.and_then(|profile| profile.control_plane.as_ref());
+    let page = row.deployment.as_ref().and_then(|deployment| {
+        deployment_page(control_plane?, deployment.workspace.as_deref()?, &deployment.id).map(String::from)
+    });
+    match page.or_else(|| row.url.clone()) {
+        Some(page) => Requests::info(format!("Opening {}", text::clean(&page))).and(Effect::OpenLink(page)),
+        None => {
+            Requests::error(format!("{} has no page to open: the server reports no workspace and no URL.", row.name))
+        }
     }
 }
 
@@ -483,6 +506,9 @@ impl Component for RevisionsPane<'_> {
             Action::Watch => deployments.toggle_watch_of(cx.session, true),
             Action::Mark => deployments.mark_revision(),
             Action::Compare => deployments.compare(true),
+            Action::OpenLink => {
+                deployments.list.selected().map(|row| open_in_browser(cx.session, row)).unwrap_or_default()
+            }
             Action::BuildLog => deployments.logs(LogKind::Build, true),
             Action::ServerLog => deployments.logs(LogKind::Server, true),
             _ => Requests::none(),

@@ -3,7 +3,7 @@
 use super::Deployments;
 use super::list::Listed;
 use super::revisions::History;
-use super::view::{phase_line, region, revision_age};
+use super::view::{fit_commit, phase_line, region, revision_age};
 use crate::session::Cx;
 use crate::session::msg::{NextPoll, RevisionRef};
 use crate::session::profile::server_software;
@@ -19,6 +19,8 @@ use std::time::Duration;
 const ROLE: usize = 12;
 /// Columns of the duration and of the age.
 const TIMES: usize = 13;
+/// Minimum columns of the message.
+const MIN_MESSAGE: usize = 8;
 
 /// Returns the title: whose revisions these are, and whether polling them has a problem.
 pub(super) fn title(d: &Deployments, cx: &Cx<'_>) -> Line {
@@ -78,7 +80,7 @@ pub(super) fn revisions(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>, h
         _ if history.revisions.is_empty() => return canvas.words(area, Tone::Plain, "No revisions."),
         _ => {}
     }
-    let columns = Columns::of(history, usize::from(area.w.saturating_sub(4)));
+    let columns = Columns::of(d, history, usize::from(area.w.saturating_sub(4)));
     canvas.line(area.x + 3, area.y, area.w.saturating_sub(4), &columns.head());
     let mut rows = below(area, 1);
     if !history.was_sorted {
@@ -171,20 +173,39 @@ fn reported<'a>(d: &Deployments, cx: &'a Cx<'_>) -> Option<(&'a str, Option<Time
 struct Columns {
     state: usize,
     commit: usize,
+    /// 0 without a known message.
+    message: usize,
 }
 
 impl Columns {
-    fn of(history: &History, width: usize) -> Columns {
+    fn of(d: &Deployments, history: &History, width: usize) -> Columns {
         // As wide as the longest status, so that the next column stays aligned.
         let longest = history.revisions.iter().map(|r| text::width(&text::clean(&r.status)) + 2).max().unwrap_or(0);
         let state = longest.clamp(14, 24);
-        Columns { state, commit: width.saturating_sub(state + 2 + ROLE + TIMES) }
+        let room = width.saturating_sub(state + 2 + ROLE + TIMES);
+        let made_from = history.revisions.iter().map(|r| text::width(&text::clean(&made_from(r)))).max().unwrap_or(0);
+        let message = history.revisions.iter().filter_map(|r| d.subjects.of(r)).map(text::width).max().unwrap_or(0);
+        // The commit first, cut to a branch and a hash if need be; then the message.
+        let commit = made_from.clamp(6, (room / 2).max(12));
+        match room.checked_sub(commit + 2).filter(|left| *left >= MIN_MESSAGE && message > 0) {
+            Some(left) => Columns { state, commit, message: left },
+            None => Columns { state, commit: room, message: 0 },
+        }
     }
 
     fn head(self) -> Line {
-        let Columns { state, commit } = self;
-        let text = format!("{:<state$}  {:<commit$}{:<ROLE$}{:>7} {:>5}", "STATE", "COMMIT", "  ROLE", "TOOK", "AGE");
+        let Columns { state, commit, message } = self;
+        let mut text = format!("{:<state$}  {:<commit$}", "STATE", "COMMIT");
+        if message > 0 {
+            text.push_str(&format!("  {:<message$}", "MESSAGE"));
+        }
+        text.push_str(&format!("{:<ROLE$}{:>7} {:>5}", "  ROLE", "TOOK", "AGE"));
         Line::of(Tone::Dim, &text)
+    }
+
+    /// Returns the columns before the role.
+    fn before_role(self) -> usize {
+        self.state + 2 + self.commit + if self.message > 0 { 2 + self.message } else { 0 }
     }
 }
 
@@ -203,6 +224,11 @@ pub(super) fn role_of(history: &History, revision: &Revision, d: &Deployments, c
     }
 }
 
+/// Returns what a revision was made from, else its id.
+fn made_from(revision: &Revision) -> String {
+    revision.source_revision_config.made_from().unwrap_or_else(|| text::short_id(&revision.id))
+}
+
 fn revision_line(history: &History, revision: &Revision, d: &Deployments, cx: &Cx<'_>, columns: Columns) -> Line {
     let mut line = phase_line(revision);
     let pad = |line: &mut Line, to: usize| {
@@ -210,12 +236,16 @@ fn revision_line(history: &History, revision: &Revision, d: &Deployments, cx: &C
         line.push(Tone::Plain, &" ".repeat(to.saturating_sub(used)));
     };
     pad(&mut line, columns.state + 2);
-    let made_from = revision.source_revision_config.made_from().unwrap_or_else(|| text::short_id(&revision.id));
-    line.push(Tone::Plain, &text::fit(&text::clean(&made_from), columns.commit));
+    line.push(Tone::Plain, &fit_commit(&made_from(revision), columns.commit));
     pad(&mut line, columns.state + 2 + columns.commit);
+    if columns.message > 0 {
+        let subject = d.subjects.of(revision).unwrap_or_default();
+        line.push(Tone::Plain, &format!("  {}", text::fit(subject, columns.message)));
+    }
+    pad(&mut line, columns.before_role());
     let (word, tone) = role_of(history, revision, d, cx);
     line.push(tone, &format!("  {word}"));
-    pad(&mut line, columns.state + 2 + columns.commit + ROLE);
+    pad(&mut line, columns.before_role() + ROLE);
     let profile = d.list.selected().and_then(|r| cx.session.profiles.get(r.profile));
     let age = profile.map(|p| revision_age(p, revision, cx.session.now)).unwrap_or_default();
     let took = took(history, revision, cx.session.now).map(text::duration).unwrap_or_default();

@@ -4,8 +4,9 @@ use super::Deployments;
 use super::list::Row;
 use crate::session::Cx;
 use crate::session::msg::{
-    Epoch, NextPoll, Pace, RevisionRef, Subscription, SubscriptionId, SubscriptionKind, WantedRevision,
+    Epoch, NextPoll, Pace, RevisionRef, Subscription, SubscriptionId, SubscriptionKind, WantedRevision, WantedSubject,
 };
+use runtail_core::model::Revision;
 use std::sync::Arc;
 
 /// Maximum unknown newest revisions that a profile requests at once. When these are loaded, others follow.
@@ -47,10 +48,11 @@ impl Deployments {
         }
     }
 
-    /// Fills in the parameters that change while the polls run.
-    pub fn fill(&self, cx: &Cx<'_>, subscriptions: &mut [Subscription]) {
+    /// Fills in the parameters that change while the polls run. `revisions` is the context of the other pane.
+    pub fn fill(&self, cx: &Cx<'_>, revisions: &Cx<'_>, subscriptions: &mut [Subscription]) {
         let newest = wanted_newest(self, cx);
         let past = wanted_past(self, cx);
+        let subjects = wanted_subjects(self, cx, revisions);
         let number = |name: &str| cx.session.profiles.iter().position(|p| &*p.name == name);
         for sub in subscriptions {
             match &sub.key {
@@ -65,6 +67,7 @@ impl Deployments {
                 }
                 SubscriptionId::Past(profile) => {
                     sub.params.past = number(profile).map(|n| past[n].as_slice().into()).unwrap_or_default();
+                    sub.params.subjects = number(profile).map(|n| subjects[n].as_slice().into()).unwrap_or_default();
                 }
                 // A notification is urgent even while the window has no focus.
                 SubscriptionId::Watch(_) | SubscriptionId::Deletion(..) => sub.params.pace = Pace::Fast,
@@ -133,6 +136,32 @@ fn wanted_past(d: &Deployments, cx: &Cx<'_>) -> Vec<Vec<(Arc<str>, Arc<str>)>> {
         {
             list.push((deployment.into(), newest.into()));
         }
+    }
+    wanted
+}
+
+/// Returns the revisions of each profile that are on the screen and whose commit's subject is not known: those of the list, then
+/// those of the selected deployment.
+fn wanted_subjects(d: &Deployments, cx: &Cx<'_>, revisions: &Cx<'_>) -> Vec<Vec<WantedSubject>> {
+    let mut wanted: Vec<Vec<WantedSubject>> = vec![Vec::new(); cx.session.profiles.len()];
+    let mut add = |row: &Row, revision: &Revision| {
+        let deployment = row.deployment.as_ref().filter(|_| !row.gone);
+        let subject = deployment.and_then(|deployment| d.subjects.wanted(&deployment.id, revision));
+        if let (Some(subject), Some(list)) = (subject, wanted.get_mut(row.profile))
+            && list.iter().all(|other| other.commit != subject.commit)
+        {
+            list.push(subject);
+        }
+    };
+    if cx.is_shown {
+        let height = Deployments::list_height(cx.area);
+        let rows = d.list.picker.window(d.list.len(), height).into_iter().filter_map(|n| d.list.shown(n));
+        rows.for_each(|row| row.newest.iter().for_each(|newest| add(row, newest)));
+    }
+    if let (Some(row), Some(history)) = (d.list.selected().filter(|_| revisions.is_shown), d.history()) {
+        let height = Deployments::revisions_height(revisions.area);
+        let window = d.revision_picker.window(history.revisions.len(), height);
+        window.into_iter().filter_map(|n| history.revisions.get(n)).for_each(|revision| add(row, revision));
     }
     wanted
 }

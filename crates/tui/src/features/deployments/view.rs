@@ -33,7 +33,7 @@ pub(super) fn deployments(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>)
         for place in &columns {
             // Outdated rows are dim; the header shows their age.
             let stale = profile.error.is_some() && row.deployment.is_some();
-            let line = cell(d, cx, profile, row, place.column);
+            let line = cell(d, cx, profile, row, place);
             draw_cell(canvas, rows.x, y, place, line, stale);
         }
         if list.marked.contains(&row.id) {
@@ -115,7 +115,8 @@ fn headers(d: &Deployments, canvas: &mut Canvas<'_>, columns: &[Place], x: u16, 
 }
 
 /// Returns the content of a cell.
-fn cell(d: &Deployments, cx: &Cx<'_>, profile: &ProfileState, row: &Row, column: Column) -> Line {
+fn cell(d: &Deployments, cx: &Cx<'_>, profile: &ProfileState, row: &Row, place: &Place) -> Line {
+    let column = place.column;
     if row.deployment.is_none() {
         return server_cell(cx, row, column);
     }
@@ -138,7 +139,11 @@ fn cell(d: &Deployments, cx: &Cx<'_>, profile: &ProfileState, row: &Row, column:
         Column::Busy => count(Tone::Plain, row.counts.busy),
         Column::Waiting => count(Tone::Waiting, row.counts.waiting),
         Column::Failed => count(Tone::Bad, row.counts.failed),
-        Column::Commit => Line::of(Tone::Plain, &made_from(row).unwrap_or_default()),
+        Column::Message => {
+            let subject = row.newest.as_ref().and_then(|revision| d.subjects.of(revision));
+            Line::of(Tone::Plain, &text::fit(subject.unwrap_or_default(), place.width.into()))
+        }
+        Column::Commit => Line::of(Tone::Plain, &fit_commit(&made_from(row).unwrap_or_default(), place.width.into())),
         Column::Url => Line::of(Tone::Dim, row.url.as_deref().unwrap_or_default()),
     }
 }
@@ -151,6 +156,19 @@ fn count(tone: Tone, number: usize) -> Line {
 /// Returns what the newest revision was made from.
 pub(super) fn made_from(row: &Row) -> Option<String> {
     row.newest.as_ref()?.source_revision_config.made_from()
+}
+
+/// Cuts what a revision was made from (`main@9fceb02`) to a width, with its commit whole as long as there is room for it.
+pub(super) fn fit_commit(made_from: &str, width: usize) -> String {
+    let whole = text::clean(text::head(made_from, 400));
+    let cut = whole.rsplit_once('@').and_then(|(name, commit)| {
+        let room = width.checked_sub(text::width(commit) + 1).filter(|room| *room >= 3)?;
+        Some(format!("{}@{commit}", text::fit(name, room)))
+    });
+    match cut {
+        Some(cut) if text::width(&whole) > width => cut,
+        _ => text::fit(&whole, width).into_owned(),
+    }
 }
 
 /// Returns the status of the newest revision, or an unusual status of the deployment.
@@ -289,4 +307,17 @@ pub(super) fn region<'a>(cx: &Cx<'a>, row: &Row) -> &'a str {
     // Servers of several profiles often have the same name.
     let has_tag = |p: &&ProfileState| p.control_plane || row.deployment.is_some() || profiles.len() > 1;
     profiles.get(row.profile).filter(has_tag).map(|p| p.tag()).unwrap_or("")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_ref_is_cut_before_its_commit() {
+        assert_eq!(fit_commit("main@9fceb02", 16), "main@9fceb02");
+        assert_eq!(fit_commit("fix/refund-rounding@0c11dd2", 16), "fix/ref…@0c11dd2");
+        assert_eq!(fit_commit("fix/refund-rounding@0c11dd2", 9), "fix/refu…");
+        assert_eq!(fit_commit("9fceb02", 4), "9fc…");
+    }
 }

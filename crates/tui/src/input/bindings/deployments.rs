@@ -90,6 +90,8 @@ pub(super) const ROWS: &[Binding] = &[
         "Compare the newest revision with the one before it",
     )
     .named("Compare the newest revision"),
+    bind("deployments.browser", Deployments, &["o"], A::OpenLink, "browser", "Open its page in the browser")
+        .named("Open the deployment in the browser"),
     bind("deployments.sort", Deployments, &["s"], A::Sort, "sort", "Sort by problems, name, age, region or load")
         .named("Choose another order"),
     bind("deployments.reverse", Deployments, &["S"], A::ReverseSort, "reverse", "Reverse the sort order")
@@ -124,6 +126,15 @@ pub(super) const ROWS: &[Binding] = &[
         "Compare with the marked revision, else the previous one",
     )
     .named("Compare revisions"),
+    bind(
+        "revisions.browser",
+        Revisions,
+        &["o"],
+        A::OpenLink,
+        "browser",
+        "Open the page of its deployment in the browser",
+    )
+    .named("Open the deployment in the browser"),
     write("revisions.redeploy", Revisions, &["R"], A::Redeploy, "redeploy", "Redeploy this revision (preview first)")
         .named("Redeploy the revision"),
     write(
