@@ -24,6 +24,7 @@ fn deployments_response(listing: Listing<Deployment>, skew: i64) -> Subscription
         result: Ok(listing),
         is_truncated,
         skew: SignedDuration::from_secs(skew),
+        took: Default::default(),
         next: NextPoll::Stopped,
     }
 }
@@ -179,7 +180,10 @@ fn complete_lists_with_a_malformed_record_remove_missing_rows() {
     let malformed = dash.error(US, Kind::Protocol);
     let listing = Listing { items: deployments(&[("d2", "d2-r")]), incomplete: Some(malformed) };
     let (result, skew, next) = (Ok(listing), SignedDuration::ZERO, NextPoll::Stopped);
-    dash.answer(list_of(US), SubscriptionEvent::Deployments { result, is_truncated: false, skew, next });
+    dash.answer(
+        list_of(US),
+        SubscriptionEvent::Deployments { result, is_truncated: false, skew, took: Default::default(), next },
+    );
     assert_eq!(dash.app.deployments.list.rows.iter().filter(|r| &*r.profile_name == US).count(), 1);
     assert!(dash.screen().contains("us ◐ partial"), "{}", dash.screen());
 }
@@ -306,4 +310,39 @@ fn a_deployment_opens_in_the_browser() {
         matches!(effects.as_slice(), [Effect::OpenLink(link)] if link == "https://invoice-agent.us.langgraph.app"),
         "{effects:?}"
     );
+}
+
+#[test]
+fn a_build_log_ends_with_its_build() {
+    let mut dash = demo_like((140, 40));
+    // The newest revision of support-bot in prod-eu is being built.
+    dash.keys("b");
+    dash.log_lines();
+    assert!(dash.screen().contains("● following"), "{}", dash.screen());
+    let revision = json!({"id": "44444444-4444-4444-8444-444444444444", "status": "BUILD_FAILED",
+                          "created_at": "2026-11-21T13:58:00Z", "updated_at": "2026-11-21T13:58:34Z"});
+    let revision: runtail_core::model::Revision = serde_json::from_value(revision).unwrap();
+    let list = runtail_api::Revisions { items: vec![revision], was_sorted: true };
+    dash.answer(
+        |key| matches!(key, SubscriptionId::Revisions(..)),
+        SubscriptionEvent::Revisions(Ok(list), NextPoll::Stopped),
+    );
+    let screen = dash.screen();
+    assert!(screen.contains("✗ ended: BUILD_FAILED after 34s") && !screen.contains("following"), "{screen}");
+    assert!(screen.contains("no new lines: the build has ended"), "{screen}");
+    let is_polled = |dash: &Dash| subscriptions(&dash.app).iter().any(|sub| matches!(sub.key, SubscriptionId::Log(..)));
+    // Servers publish lines late.
+    let lines = |dash: &mut Dash| {
+        let lines = SubscriptionEvent::Lines { lines: Ok(Vec::new()), incomplete: false };
+        dash.answer(|key| matches!(key, SubscriptionId::Log(..)), lines);
+    };
+    dash.now = "2026-11-21T13:58:50Z".parse().unwrap();
+    lines(&mut dash);
+    assert!(is_polled(&dash));
+    dash.now = "2026-11-21T14:03:00Z".parse().unwrap();
+    lines(&mut dash);
+    assert!(!is_polled(&dash), "it is not read for ever");
+    // The server log goes on.
+    dash.keys("l");
+    assert!(is_polled(&dash) && !dash.screen().contains("ended:"), "{}", dash.screen());
 }

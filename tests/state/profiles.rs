@@ -455,7 +455,13 @@ impl Simulation {
                 } else {
                     let result = Err(error(key_name, profile));
                     let next = runtail_tui::session::msg::NextPoll::Stopped;
-                    SubscriptionEvent::Deployments { result, is_truncated: true, skew: Default::default(), next }
+                    SubscriptionEvent::Deployments {
+                        result,
+                        is_truncated: true,
+                        skew: Default::default(),
+                        took: Default::default(),
+                        next,
+                    }
                 };
                 Msg::Subscription { key: key.clone(), epoch: *epoch, event: answer }
             }

@@ -19,6 +19,9 @@ use runtail_tui::widgets::theme::Theme;
 use serde_json::json;
 use std::time::Duration;
 
+/// How long every request for a list takes.
+const ANSWERED_IN: Duration = Duration::from_millis(120);
+
 /// The start time of every test.
 fn start() -> Timestamp {
     "2026-11-21T14:00:00Z".parse().unwrap()
@@ -451,7 +454,13 @@ impl Dash {
         let next = NextPoll::At(self.now + SignedDuration::from_secs(4));
         self.answer(
             wanted,
-            SubscriptionEvent::Deployments { result: Err(error), is_truncated: true, skew: SignedDuration::ZERO, next },
+            SubscriptionEvent::Deployments {
+                result: Err(error),
+                is_truncated: true,
+                skew: SignedDuration::ZERO,
+                took: ANSWERED_IN,
+                next,
+            },
         );
     }
 
@@ -509,7 +518,13 @@ fn moved(id: &str, by: SignedDuration) -> String {
 
 pub fn listed(items: Vec<runtail_core::model::Deployment>) -> SubscriptionEvent {
     let result = Ok(runtail_api::Listing { items, incomplete: None });
-    SubscriptionEvent::Deployments { result, is_truncated: false, skew: SignedDuration::ZERO, next: NextPoll::Stopped }
+    SubscriptionEvent::Deployments {
+        result,
+        is_truncated: false,
+        skew: SignedDuration::ZERO,
+        took: ANSWERED_IN,
+        next: NextPoll::Stopped,
+    }
 }
 
 /// A dashboard with two regions and a few deployments, one of them in progress.

@@ -148,8 +148,8 @@ impl App {
                 self.deployments.on_page(number, state, deployments);
                 Requests::none()
             }
-            SubscriptionEvent::Deployments { result, is_truncated, skew, next } => {
-                let report = ListReport { result, is_truncated, skew, next };
+            SubscriptionEvent::Deployments { result, is_truncated, skew, took, next } => {
+                let report = ListReport { result, is_truncated, skew, took, next };
                 self.deployments.on_list(number, state, report, self.session.now)
             }
             _ => Requests::none(),

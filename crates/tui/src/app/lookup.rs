@@ -8,11 +8,11 @@ use crate::input::action::Context;
 use crate::session::Lookup;
 use crate::session::destination::ArgumentKind;
 use crate::session::loaded::Loaded;
-use crate::session::msg::{ServerRef, ThreadRef};
+use crate::session::msg::{RevisionRef, ServerRef, ThreadRef};
 use crate::session::profile::{Health, ProfileState};
 use crate::session::thread::{ModesView, Offers, ThreadView};
 use runtail_api::{ApiError, ServerInfo, ServerKind};
-use runtail_core::model::{Assistant, KnownRevisions, Run, Thread, ThreadStatus};
+use runtail_core::model::{Assistant, KnownRevisions, Revision, Run, Thread, ThreadStatus};
 use runtail_core::text::{self, short_id};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -164,6 +164,13 @@ impl Lookup for App {
             Some((row.profile_name.clone(), id.into(), row.name.as_str().into()))
         };
         self.deployments.list.rows.iter().filter_map(known).collect()
+    }
+
+    fn revision(&self, of: &RevisionRef) -> Option<&Revision> {
+        let row = self.deployments.list.row(&format!("{}/{}", of.profile, of.deployment))?;
+        let history = self.deployments.histories.get(&row.id);
+        let mut known = history.into_iter().flat_map(|history| &history.revisions).chain(&row.newest);
+        known.find(|revision| revision.id == *of.revision)
     }
 
     fn revisions(&self, server: &ServerRef) -> Option<KnownRevisions> {

@@ -42,7 +42,9 @@ pub async fn deployments(services: &Services, profile: &str, mut params: ParamsR
     let mut reader = ListReader { is_first: true, has_no_list: false };
     loop {
         schedule.begin_request();
+        let began = Instant::now();
         let (result, is_truncated, pages, skew) = reader.list(services, profile, out).await;
+        let took = began.elapsed() / u32::try_from(pages).unwrap_or(u32::MAX).max(1);
         let error = result.as_ref().map_or_else(Some, |listing| listing.incomplete.as_ref()).cloned();
         services.apply_error(profile, error.as_ref());
         // A long list takes many requests, so it is polled less often.
@@ -53,7 +55,7 @@ pub async fn deployments(services: &Services, profile: &str, mut params: ParamsR
             true => NextPoll::At(schedule.due_at(pause(usual, params.borrow().pace))),
             false => NextPoll::Stopped,
         };
-        if !out.send(SubscriptionEvent::Deployments { result, is_truncated, skew, next }).await || !continues {
+        if !out.send(SubscriptionEvent::Deployments { result, is_truncated, skew, took, next }).await || !continues {
             return;
         }
         schedule.wait(&mut params, |pace| pause(usual, pace)).await;

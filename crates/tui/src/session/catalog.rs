@@ -58,6 +58,8 @@ pub struct ProfileEntry {
     pub running_test: Option<ProfileTest>,
     /// The last finished test of this definition: what was to follow, and the result.
     pub last_test: Option<(AfterTest, Result<Timestamp, ApiError>)>,
+    /// When that test ended.
+    pub tested_at: Option<Timestamp>,
 }
 
 /// A running test of whether a profile's servers can be reached.
@@ -81,7 +83,7 @@ pub enum AfterTest {
 
 impl ProfileEntry {
     pub(crate) fn of(profile: Profile) -> ProfileEntry {
-        ProfileEntry { profile, filed: None, typed: None, running_test: None, last_test: None }
+        ProfileEntry { profile, filed: None, typed: None, running_test: None, last_test: None, tested_at: None }
     }
 
     /// Replaces the definition. Tests of the previous one are dropped.

@@ -3,7 +3,7 @@
 use super::Session;
 use super::destination::ArgumentKind;
 use super::loaded::Loaded;
-use super::msg::{ServerRef, Subscription, ThreadRef};
+use super::msg::{RevisionRef, ServerRef, Subscription, ThreadRef};
 use super::profile::{Health, ProfileState};
 use super::request::Requests;
 use super::thread::{ModesView, ThreadView};
@@ -13,7 +13,7 @@ use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::jobs::{JobProgress, PendingJob};
 use runtail_api::{ApiError, ServerInfo};
-use runtail_core::model::{KnownRevisions, ThreadStatus};
+use runtail_core::model::{KnownRevisions, Revision, ThreadStatus};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,6 +49,8 @@ pub trait Lookup {
     /// Returns the revisions of the deployment of an agent server, as the deployments list has them; `None` if it has no such
     /// deployment.
     fn revisions(&self, server: &ServerRef) -> Option<KnownRevisions>;
+    /// Returns a revision, as the deployments list has it.
+    fn revision(&self, of: &RevisionRef) -> Option<&Revision>;
     /// Returns why the assistants of the open server could not be listed.
     fn assistants_error(&self, server: &ServerRef) -> Option<&ApiError>;
     /// Returns the health of a profile in use.

@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use runtail_api::{ApiError, ServerInfo, ServerKind};
 use runtail_core::config::Profile;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The state of a profile in use. Contains no secrets.
 #[derive(Debug, Clone, Default)]
@@ -24,6 +25,8 @@ pub struct ProfileState {
     pub production: bool,
     /// Whether it has a control plane.
     pub control_plane: bool,
+    /// When its control plane last answered or failed to, and how long a page took.
+    pub last_check: Option<(Timestamp, Duration)>,
     /// When its list was last loaded, completely or in part.
     pub loaded_at: Option<Timestamp>,
     /// Why the list is incomplete, if it is.
@@ -74,7 +77,7 @@ impl ProfileState {
     }
 
     /// Returns the age of a server's timestamp by the server's clock; zero for a future one.
-    pub fn since(&self, at: Timestamp, now: Timestamp) -> std::time::Duration {
+    pub fn since(&self, at: Timestamp, now: Timestamp) -> Duration {
         (self.server_time(now) - at).try_into().unwrap_or_default()
     }
 }

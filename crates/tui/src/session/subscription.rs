@@ -16,6 +16,7 @@ use runtail_core::model::{
 use runtail_stream::Item;
 use runtail_stream::bisect::{BisectQuery, Bisection, HistoryError};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// An event of a subscription.
 #[derive(Debug, Clone)]
@@ -31,6 +32,8 @@ pub enum SubscriptionEvent {
         is_truncated: bool,
         /// How far the server's clock is ahead of ours.
         skew: SignedDuration,
+        /// How long a page took.
+        took: Duration,
         /// When they are polled next.
         next: NextPoll,
     },

@@ -11,6 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use runtail_api::{ApiError, Kind, Listing, Revisions};
 use runtail_core::model::{Deployment, Revision};
 use runtail_core::text;
+use std::time::Duration;
 
 /// The result of a poll of a profile's list.
 pub struct ListReport {
@@ -20,6 +21,8 @@ pub struct ListReport {
     pub is_truncated: bool,
     /// How far the server's clock is ahead of ours.
     pub skew: SignedDuration,
+    /// How long a page took.
+    pub took: Duration,
     /// When it is polled again.
     pub next: NextPoll,
 }
@@ -36,8 +39,9 @@ impl Deployments {
 
     /// Applies the result of a poll of a profile's list.
     pub fn on_list(&mut self, number: usize, state: &mut ProfileState, report: ListReport, now: Timestamp) -> Requests {
-        let ListReport { result, is_truncated, skew, next } = report;
+        let ListReport { result, is_truncated, skew, took, next } = report;
         let mut out = Requests::none();
+        state.last_check = Some((now, took));
         (state.is_first_load, state.next_poll) = (false, Some(next));
         let before = state.error.take().or(state.partial.take());
         match result {

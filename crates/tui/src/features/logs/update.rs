@@ -139,6 +139,9 @@ impl Component for LogView {
 
     fn subscriptions(&self, cx: &Cx<'_>, out: &mut Vec<Subscription>) {
         for (n, source) in self.sources.iter().enumerate().filter(|(_, source)| cx.session.may_poll(&source.profile)) {
+            if self.is_read_to_its_end(cx, n) {
+                continue;
+            }
             let filter = self.log_filter(cx.session.server_time(&source.profile));
             let what = SubscriptionKind::Log(source.profile.clone(), source.scope.clone(), filter);
             let mut log = Subscription::new(SubscriptionId::Log(self.number, n), Epoch::default(), what);

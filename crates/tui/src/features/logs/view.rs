@@ -27,7 +27,12 @@ pub(super) fn draw(logs: &LogView, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let mut head = Line::of(Tone::Dim, "of ");
     let names: Vec<&str> = logs.sources.iter().map(|s| s.name.as_str()).collect();
     head.push(Tone::Plain, &names.join(" · "));
+    let has_ended = logs.is_ended(cx);
     let head = match (logs.place.follow, logs.unseen()) {
+        (_, 0) if has_ended => {
+            head.right = logs.end_line(cx).left;
+            head
+        }
         (true, _) => head.right(Tone::Good, "● ").right(Tone::Dim, "following"),
         (false, 0) => head.right(Tone::Strong, "‖ paused · G"),
         (false, n) => head.right(Tone::Strong, &format!("‖ {} new · G", text::count(n))),
@@ -36,7 +41,7 @@ pub(super) fn draw(logs: &LogView, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     canvas.line(area.x + 1, area.y + 1, area.w.saturating_sub(2), &status_line(cx, logs));
     let rows = below(area, HEAD);
     if logs.rows().end == 0 {
-        let (tone, words) = empty_state(logs);
+        let (tone, words) = empty_state(logs, has_ended);
         return canvas.words(rows, tone, &words);
     }
     let shown: Vec<u64> = window(&logs.rows(), logs.place.top, rows.h as usize).map(|spot| spot.key).collect();
@@ -74,6 +79,9 @@ fn status_line(cx: &Cx<'_>, logs: &LogView) -> Line {
             Tone::Plain,
             &format!("   of the last {}", text::age(Duration::from_secs(minutes.unsigned_abs() * 60))),
         );
+    }
+    if logs.is_ended(cx) {
+        line.push(Tone::Dim, "   no new lines: the build has ended");
     }
     if logs.let_go > 0 {
         line.push(Tone::Dim, &format!("   {} evicted", text::count(logs.let_go)));
@@ -134,7 +142,7 @@ fn entry_line(cx: &Cx<'_>, logs: &LogView, entry: &Entry, dated: bool, leveled: 
     line
 }
 
-fn empty_state(logs: &LogView) -> (Tone, String) {
+fn empty_state(logs: &LogView, has_ended: bool) -> (Tone, String) {
     if let Some(error) = logs.sources.iter().find_map(|s| s.error.as_ref()) {
         return (Tone::Bad, format!("{}\n\nRetrying automatically if possible; press r to retry now.", error.story()));
     }
@@ -148,6 +156,12 @@ fn empty_state(logs: &LogView) -> (Tone, String) {
         );
     }
     let why = match logs.kind {
+        LogKind::Build if has_ended => {
+            return (
+                Tone::Plain,
+                "The build has ended, and its log is empty.\n\nImages built elsewhere have none.".into(),
+            );
+        }
         LogKind::Build => "The build log starts with the build; images built elsewhere have none.",
         LogKind::Server => "The server log starts when a revision is deployed.",
     };

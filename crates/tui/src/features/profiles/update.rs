@@ -6,15 +6,36 @@ use crate::session::request::ProfileRequest;
 use crate::session::subject::Subject;
 use crate::session::{Request, Requests, Route};
 use jiff::Timestamp;
-use runtail_api::ApiError;
+use runtail_api::{ApiError, Kind};
 use runtail_core::config::edit::{profile_of, profile_template};
 use runtail_core::config::{ConfigError, Draft, Profile, SecretSource};
+use runtail_core::text;
 
 /// Returns the only agent server of profiles without a control plane: there is nothing else to choose.
 fn only_server(list: &[Profile]) -> Option<ServerRef> {
     let [Profile { control_plane: None, agent_servers, name: profile, .. }] = list else { return None };
     let [(name, url)] = agent_servers.as_slice() else { return None };
     Some(ServerRef { profile: profile.as_str().into(), name: name.as_str().into(), url: url.as_str().into() })
+}
+
+/// Returns what to do about a rejected or missing key.
+pub(super) fn cure(profile: &Profile, error: &ApiError) -> Option<String> {
+    if !matches!(error.kind, Kind::Unauthorized | Kind::Refused) {
+        return None;
+    }
+    let workspace = profile.workspace.as_deref().map(|id| format!(" of workspace {}", text::short_id(id)));
+    let key = format!("a key{}", workspace.unwrap_or_default());
+    Some(match profile.key.as_ref().or(profile.bearer.as_ref())? {
+        SecretSource::Env(name) => format!("set {name} to {key}, then press t."),
+        SecretSource::File(path) => format!("put {key} into {}, then press t.", path.display()),
+        SecretSource::Command(words) => {
+            format!(
+                "check the command {}, which must print {key}, then press t.",
+                words.first().map_or("", |word| word)
+            )
+        }
+        SecretSource::Given(_) => return None,
+    })
 }
 
 impl Catalog {
@@ -70,6 +91,9 @@ impl Catalog {
         let Some(ProfileTest { then, .. }) = known.running_test.take() else { return Requests::none() };
         let name = known.profile.name.clone();
         known.last_test = Some((then, result.clone().map(|()| at)));
+        known.tested_at = Some(at);
+        let cure = result.as_ref().err().and_then(|error| cure(&known.profile, error));
+        let cure = cure.map(|cure| format!("{name}: {cure}\n")).unwrap_or_default();
         match (result, then) {
             (Ok(()), AfterTest::Nothing) => Requests::info(format!("{name} is reachable.")),
             (Ok(()), then) => match self.profiles_with(&name, then == AfterTest::Switch) {
@@ -90,7 +114,7 @@ impl Catalog {
                         format!("\n  {name} is unchanged. On the profiles page, U uses the new definition.")
                     }
                 };
-                Requests::error(format!("{}{stays}", error.story()))
+                Requests::error(format!("{cure}{}{stays}", error.story()))
             }
         }
     }

@@ -9,8 +9,11 @@ use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::list::Picker;
+use jiff::Timestamp;
+use runtail_api::{ApiError, Kind};
 use runtail_core::config::{Profile, SecretSource};
 use runtail_core::text;
+use std::time::Duration;
 
 /// The mark of production profiles.
 const PRODUCTION: &str = "PROD";
@@ -58,6 +61,10 @@ impl Component for ProfilesPage {
 
     fn relayout(&mut self, cx: &Cx<'_>) {
         self.picker.clamp(&cx.session.catalog.names(), rows(cx));
+    }
+
+    fn next_tick(&self, cx: &Cx<'_>) -> Option<Duration> {
+        next_age(cx)
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
@@ -207,33 +214,61 @@ fn cells(cx: &Cx<'_>, known: &ProfileEntry) -> [(Tone, String); 8] {
     ]
 }
 
-/// Returns the state of a profile in a few words.
+/// Returns the state of a profile in a few words: the result of its last check, and when that was.
 fn state(cx: &Cx<'_>, known: &ProfileEntry) -> (Tone, String) {
-    let pending = cx.session.catalog.is_pending(known);
+    let ago = |at: Timestamp| format!("{} ago", text::age(Duration::try_from(cx.session.now - at).unwrap_or_default()));
+    let failed = |error: &ApiError, at: Option<Timestamp>, more: &str| {
+        // Nothing was refused: the key could not be read.
+        let word = if error.kind == Kind::Refused { "no key".to_string() } else { error.badge() };
+        let at = at.map(|at| format!(" {}", ago(at))).unwrap_or_default();
+        (Tone::Bad, format!("✗ {word}{at}: {}{more}", short_cause(error)))
+    };
     match (&known.running_test, &known.last_test) {
         (Some(_), _) => return (Tone::Moving, "◐ checking…".into()),
         (None, Some((then, Err(error)))) => {
             let hint = if *then == AfterTest::Nothing { "" } else { " · U uses it anyway" };
-            // Nothing was refused: the key could not be read.
-            let word = if error.kind == runtail_api::Kind::Refused { "no key".to_string() } else { error.badge() };
-            return (Tone::Bad, format!("✗ {word}{hint}"));
+            return failed(error, known.tested_at, hint);
         }
-        _ if pending => return (Tone::Moving, "◌ changed, t checks it".into()),
+        _ if cx.session.catalog.is_pending(known) => return (Tone::Moving, "◌ changed, t checks it".into()),
         _ => {}
     }
-    match cx.session.profiles.iter().find(|state| *state.name == *known.profile.name) {
-        Some(state) => {
+    match (cx.session.profiles.iter().find(|state| *state.name == *known.profile.name), &known.last_test) {
+        (Some(state), _) => {
             let health = cx.lookup.health(state);
-            let word = match health.mark.as_str() {
-                "●" => " reachable",
-                "◐" => " loading",
-                _ => "",
-            };
-            (health.tone, format!("{}{word}{}", health.mark, health.age))
+            match (&state.error, state.last_check) {
+                (Some(error), at) => failed(error, at.map(|(at, _)| at), ""),
+                (None, Some((at, took))) if health.is_well() => {
+                    (health.tone, format!("{} {:.2}s, {}", health.mark, took.as_secs_f64(), ago(at)))
+                }
+                _ => {
+                    let word = match health.mark.as_str() {
+                        "●" => " reachable",
+                        "◐" => " loading",
+                        _ => "",
+                    };
+                    (health.tone, format!("{}{word}{}", health.mark, health.age))
+                }
+            }
         }
-        None if matches!(known.last_test, Some((_, Ok(_)))) => (Tone::Good, "● reachable".into()),
-        None => (Tone::Dim, "not used".into()),
+        (None, Some((_, Ok(at)))) => (Tone::Good, format!("● reachable, {}", ago(*at))),
+        (None, _) => (Tone::Dim, "off".into()),
     }
+}
+
+/// Returns why a request failed, without the code that is shown before it.
+fn short_cause(error: &ApiError) -> String {
+    match error.kind {
+        Kind::Unauthorized => "the server rejected the key".into(),
+        _ => error.detail.lines().next().unwrap_or_default().to_string(),
+    }
+}
+
+/// Returns when the next shown age changes.
+fn next_age(cx: &Cx<'_>) -> Option<Duration> {
+    let checks = cx.session.profiles.iter().filter_map(|state| state.last_check).map(|(at, _)| at);
+    let tests = cx.session.catalog.all.iter().filter_map(|known| known.tested_at);
+    let ages = checks.chain(tests).filter_map(|at| Duration::try_from(cx.session.now - at).ok());
+    ages.map(text::age_unit).min()
 }
 
 /// Returns the details of the selected profile, and the problem of the file.
@@ -277,6 +312,9 @@ fn details(page: &ProfilesPage, cx: &Cx<'_>, width: usize) -> Vec<Line> {
         _ => {}
     }
     if let Some((_, Err(error))) = &known.last_test {
+        if let Some(cure) = super::update::cure(profile, error) {
+            field("to do", text::capitalized(&cure));
+        }
         field("checked", error.story());
     } else if cx.session.catalog.is_pending(known) && known.running_test.is_none() {
         field("checked", "not in use yet; the previous definition applies".into());

@@ -1,0 +1,69 @@
+//! The end of a build: after it, its log gets no new lines.
+
+use super::state::LogView;
+use crate::session::Cx;
+use crate::session::msg::RevisionRef;
+use crate::widgets::line::{Line, Tone};
+use crate::widgets::theme::phase_glyph;
+use jiff::{SignedDuration, Timestamp};
+use runtail_api::LogKind;
+use runtail_core::model::{Phase, Revision};
+use runtail_core::text;
+use std::time::Duration;
+
+/// How long after the end of a build its log is still read: servers publish lines late.
+const LATE_LINES: SignedDuration = SignedDuration::from_secs(60);
+/// A record may change long after a build.
+const LONGEST_BUILD: Duration = Duration::from_secs(6 * 3600);
+
+/// Returns whether the build of a revision is over. Its rollout may still be in progress.
+fn is_built(revision: &Revision) -> bool {
+    revision.phase().is_final() || matches!(revision.status.as_str(), "AWAITING_DEPLOY" | "DEPLOYING")
+}
+
+impl LogView {
+    /// Returns the revision of a build log whose build has ended.
+    fn built<'a>(&self, cx: &Cx<'a>, source: usize) -> Option<&'a Revision> {
+        let source = self.sources.get(source).filter(|_| self.kind == LogKind::Build)?;
+        let of = RevisionRef {
+            profile: source.profile.clone(),
+            deployment: source.scope.deployment.as_str().into(),
+            revision: source.scope.revision.as_deref()?.into(),
+        };
+        cx.lookup.revision(&of).filter(|revision| is_built(revision))
+    }
+
+    /// Returns whether every log of the view is that of a build that has ended.
+    pub(super) fn is_ended(&self, cx: &Cx<'_>) -> bool {
+        !self.sources.is_empty() && (0..self.sources.len()).all(|n| self.built(cx, n).is_some())
+    }
+
+    /// Returns how the builds ended: `ended: BUILD_FAILED after 34s`.
+    pub(super) fn end_line(&self, cx: &Cx<'_>) -> Line {
+        let [_] = self.sources.as_slice() else { return Line::of(Tone::Plain, "■ ").with(Tone::Dim, "ended") };
+        let Some(revision) = self.built(cx, 0) else { return Line::new() };
+        let (glyph, tone) = phase_glyph(revision.phase());
+        let took = revision.created_at.zip(revision.updated_at).filter(|_| revision.phase().is_final());
+        let took = took.and_then(|(created, updated)| Duration::try_from(updated - created).ok());
+        let took = took.filter(|took| *took <= LONGEST_BUILD && !took.is_zero());
+        let after = took.map(|took| format!(" after {}", text::duration(took))).unwrap_or_default();
+        let of_word = if revision.phase() == Phase::Failed { Tone::Bad } else { Tone::Plain };
+        Line::of(tone, &format!("{glyph} "))
+            .with(Tone::Dim, "ended: ")
+            .with(of_word, &revision.status)
+            .with(Tone::Dim, &after)
+    }
+
+    /// Returns whether a log was read after the last lines of its build were due.
+    pub(super) fn is_read_to_its_end(&self, cx: &Cx<'_>, source: usize) -> bool {
+        let Some(revision) = self.built(cx, source) else { return false };
+        let of = &self.sources[source];
+        let read_at: Option<Timestamp> =
+            of.loaded_at.filter(|_| of.error.is_none()).zip(cx.session.profile(&of.profile)).map(|(at, profile)| {
+                // The record's times are by the server's clock.
+                profile.server_time(at)
+            });
+        let ended_at = revision.updated_at.filter(|_| revision.phase().is_final());
+        read_at.zip(ended_at).is_some_and(|(read, ended)| read.duration_since(ended) > LATE_LINES)
+    }
+}
