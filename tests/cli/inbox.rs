@@ -72,11 +72,10 @@ async fn demo_shows_every_cause_with_waiting_threads_first() {
     let errors = |kind: &str| recent.iter().filter(|row| row["kind"] == kind && row["cause"] == "error").count();
     assert_eq!((errors("thread"), errors("revision")), (1, 2), "{recent:#?}");
 
-    let table =
-        runtail(folder.path(), &["--demo", "-d", "prod-us/support-bot", "inbox", "-o", "table"]).await.expect(0);
+    let table = runtail(folder.path(), &["--demo", "-d", "prod-us/triage", "inbox", "-o", "table"]).await.expect(0);
     let titles: Vec<&str> = table.out.lines().next().unwrap().split_whitespace().collect();
     assert_eq!(titles, ["AGE", "STATE", "DEPLOYMENT", "THREAD", "GRAPH", "CAUSE", "NEEDS"]);
-    assert!(table.out.contains("prod-us/support-bot") && !table.out.contains("prod-eu/"), "{}", table.out);
+    assert!(table.out.contains("prod-us/triage") && !table.out.contains("prod-eu/"), "{}", table.out);
     assert!(table.out.contains("before release"), "{}", table.out);
 }
 

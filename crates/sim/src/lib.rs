@@ -48,7 +48,7 @@ pub struct Region {
 /// An agent server of the simulator.
 #[derive(Debug, Clone)]
 pub struct AgentAddr {
-    /// Its name, `agents-us`.
+    /// Its name: that of its deployment and region, `support-bot-us`.
     pub name: String,
     /// Its base URL.
     pub url: String,
@@ -97,7 +97,8 @@ impl Sim {
         };
         let mut port = options.port;
         let mut listeners = Vec::new();
-        for _ in 0..names.len() * 2 {
+        let hosts = world::hosts(options.scenario);
+        for _ in 0..names.len() + hosts.len() {
             let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port.unwrap_or(0)))).await?;
             port = port.map(|port| port.saturating_add(1));
             listeners.push(listener);
@@ -119,8 +120,8 @@ impl Sim {
             sim.serve(name, move || served.router(), listener, None);
             sim.planes.push(plane);
         }
-        for ((_, region), listener) in names.iter().zip(agent_listeners) {
-            let name = format!("agents-{region}");
+        for ((region, deployment), listener) in hosts.iter().zip(agent_listeners) {
+            let name = format!("{deployment}-{region}");
             let url = format!("http://{}", listener.local_addr()?);
             let agent = Agent::new(&name, &url, &options, stop.child_token());
             sim.addresses.push(AgentAddr { name, url });

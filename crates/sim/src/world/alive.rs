@@ -31,47 +31,61 @@ struct Behavior {
     rest: u64,
 }
 
-const BEHAVIORS: [Behavior; 5] = [
-    Behavior {
-        graph: Graph::Support,
-        owner: "web chat",
-        about: "live chat",
-        inputs: &[
-            "Where is my order? It should be here by now.",
-            "I was charged twice, can I get a refund?",
-            "weather in 京都?",
-            "I cannot log in since I have a new phone",
-            "Do you ship to Åland?",
-        ],
-        rest: 20,
-    },
-    Behavior {
-        graph: Graph::Research,
-        owner: "lea",
-        about: "daily briefing",
-        inputs: &["storage for tidal power", "perovskite cells in winter", "Wärmepumpen im Altbau", "深海ケーブル"],
-        rest: 24,
-    },
-    Behavior {
-        graph: Graph::Approval,
-        owner: "finance",
-        about: "payments",
-        inputs: &["480", "1250", "96.4"],
-        rest: 22,
-    },
-    Behavior { graph: Graph::Slow, owner: "cron", about: "index refresh", inputs: &["12", "9", "16"], rest: 4 },
-    Behavior {
-        graph: Graph::Support,
-        owner: "e-mail",
-        about: "inbox",
-        inputs: &["Please send me my invoice", "Opening hours?"],
-        rest: 30,
-    },
-];
+const CHAT: Behavior = Behavior {
+    graph: Graph::Support,
+    owner: "web chat",
+    about: "live chat",
+    inputs: &[
+        "Where is my order? It should be here by now.",
+        "I was charged twice, can I get a refund?",
+        "weather in 京都?",
+        "I cannot log in since I have a new phone",
+        "Do you ship to Åland?",
+    ],
+    rest: 20,
+};
 
-/// Starts the repeated runs of an agent server.
-pub fn start(agent: &Arc<Agent>, region: &str, stop: &CancellationToken) {
-    for (n, behavior) in BEHAVIORS.into_iter().enumerate() {
+const MAIL: Behavior = Behavior {
+    graph: Graph::Support,
+    owner: "e-mail",
+    about: "inbox",
+    inputs: &["Please send me my invoice", "Opening hours?"],
+    rest: 30,
+};
+
+/// Returns what happens on the agent server of a deployment.
+fn behaviors(deployment: &str) -> Vec<Behavior> {
+    let one = |graph, owner, about, inputs, rest| Behavior { graph, owner, about, inputs, rest };
+    match deployment {
+        "support-bot" => vec![CHAT, MAIL],
+        "invoice-agent" => vec![one(Graph::Approval, "finance", "payments", &["480", "1250", "96.4"], 10)],
+        "research-desk" => vec![
+            one(
+                Graph::Research,
+                "lea",
+                "daily briefing",
+                &["storage for tidal power", "perovskite cells in winter", "Wärmepumpen im Altbau", "深海ケーブル"],
+                24,
+            ),
+            one(Graph::Slow, "cron", "index refresh", &["12", "9", "16"], 4),
+        ],
+        "triage" => vec![Behavior { about: "new tickets", owner: "zendesk", ..MAIL }],
+        "contract-review" => vec![one(
+            Graph::Research,
+            "legal",
+            "clause check",
+            &["limitation of liability", "Kündigungsfrist", "governing law", "force majeure"],
+            18,
+        )],
+        "kyc-checker" => vec![one(Graph::Approval, "compliance", "deposits", &["9500", "120"], 24)],
+        "translation-hub" => vec![one(Graph::Slow, "cron", "glossary sync", &["14", "8"], 6)],
+        _ => Vec::new(),
+    }
+}
+
+/// Starts the repeated runs of the agent server of a deployment.
+pub fn start(agent: &Arc<Agent>, region: &str, deployment: &str, stop: &CancellationToken) {
+    for (n, behavior) in behaviors(deployment).into_iter().enumerate() {
         let id = uuid7(Timestamp::now());
         let metadata = json!({"owner": behavior.owner, "subject": behavior.about, "region": region, "live": true});
         let thread = Thread::new(id.clone(), Timestamp::now(), metadata.as_object().cloned().unwrap_or_default());

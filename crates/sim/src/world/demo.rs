@@ -6,13 +6,26 @@ use crate::control::timetable::{Deployment, Revision, ScheduledOutcome};
 use crate::ids::{before, stable_hex, stable_number, stable_uuid};
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// The deployments with an agent server: their regions and names. Each has its own threads.
+pub const HOSTS: [(&str, &str); 8] = [
+    ("us", "support-bot"),
+    ("eu", "support-bot"),
+    ("us", "invoice-agent"),
+    ("us", "research-desk"),
+    ("us", "triage"),
+    ("eu", "contract-review"),
+    ("eu", "kyc-checker"),
+    ("eu", "translation-hub"),
+];
 
 /// An entry of the table below.
 struct Plan {
     name: &'static str,
     display: Option<&'static str>,
     source: &'static str,
-    /// Where it serves: on the live agent server, at a made-up address, or nowhere yet.
+    /// Where it serves: on a live agent server, at a made-up address, or nowhere yet.
     serves: Serves,
     kind: &'static str,
     status: Option<&'static str>,
@@ -220,8 +233,8 @@ pub fn revision_config(name: &str, source: &str, id: &str) -> Value {
     }
 }
 
-/// Fills a region. `live` is the agent server that responds.
-pub fn fill(plane: &ControlServer, live: &str) {
+/// Fills a region. `servers` are the URLs of its agent servers, by deployment.
+pub fn fill(plane: &ControlServer, servers: &BTreeMap<&str, &str>) {
     let now = Timestamp::now();
     let mut deployments = plane.deployments();
     for plan in plans(&plane.region) {
@@ -261,6 +274,7 @@ pub fn fill(plane: &ControlServer, live: &str) {
             })
             .collect();
         let invented = format!("https://{}-{}.{}.langgraph.app", plan.name, stable_hex(&id, 32), plane.region);
+        let live = servers.get(plan.name);
         let (url, custom) = match plan.serves {
             Serves::Live => (json!(live), json!(live)),
             Serves::Custom => (Value::Null, json!(live)),
@@ -313,7 +327,8 @@ mod tests {
         let mut all = Vec::new();
         for region in ["us", "eu"] {
             let plane = ControlServer::new(region, region, "http://127.0.0.1:1", &Options::demo());
-            fill(&plane, "http://127.0.0.1:2");
+            let hosts = HOSTS.iter().filter(|(of, _)| *of == region);
+            fill(&plane, &hosts.map(|(_, deployment)| (*deployment, "http://127.0.0.1:2")).collect());
             for deployment in plane.deployments().iter() {
                 let phases = crate::control::timetable::phases(&deployment.revisions, now, 1.0);
                 let latest = phases.last().map(|phase| phase.status.clone()).unwrap_or_default();

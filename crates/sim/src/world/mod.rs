@@ -18,6 +18,14 @@ use tokio_util::sync::CancellationToken;
 /// The past and the activity of an agent server, created when a client first requests something.
 pub type History = Shared<BoxFuture<'static, ()>>;
 
+/// Returns the region and the deployment of each agent server.
+pub fn hosts(scenario: Scenario) -> &'static [(&'static str, &'static str)] {
+    match scenario {
+        Scenario::Demo => &demo::HOSTS,
+        _ => &[("local", "agents")],
+    }
+}
+
 /// Fills the control planes for the scenario. Returns the history of each agent server, which takes tens of milliseconds to create,
 /// so the first frame of a demo does not wait for it.
 pub fn fill(
@@ -43,24 +51,32 @@ pub fn fill(
             return agents.iter().map(made).collect();
         }
         Scenario::Demo => {
-            for (plane, agent) in planes.iter().zip(agents) {
-                demo::fill(plane, &agent.url);
-                let deployment = if plane.region == "us" { "support-bot" } else { "translation-hub" };
-                // Set once, before the server answers.
-                let _ = agent.host.set(Host { plane: plane.clone(), deployment });
+            for plane in planes {
+                let servers = demo::HOSTS.iter().zip(agents).filter(|((region, _), _)| *region == plane.region);
+                let urls = servers.map(|((_, deployment), agent)| (*deployment, agent.url.as_str())).collect();
+                demo::fill(plane, &urls);
                 alive::push(plane, stop);
             }
-            return planes.iter().zip(agents).map(|(plane, agent)| history(plane, agent, stop)).collect();
+            return demo::HOSTS.iter().zip(agents).map(|(host, agent)| history(planes, *host, agent, stop)).collect();
         }
     }
     agents.iter().map(|_| std::future::ready(()).boxed().shared()).collect()
 }
 
-fn history(plane: &Arc<ControlServer>, agent: &Arc<Agent>, stop: &CancellationToken) -> History {
-    let (region, agent, stop) = (plane.region.clone(), agent.clone(), stop.clone());
+fn history(
+    planes: &[Arc<ControlServer>],
+    (region, deployment): (&'static str, &'static str),
+    agent: &Arc<Agent>,
+    stop: &CancellationToken,
+) -> History {
+    if let Some(plane) = planes.iter().find(|plane| plane.region == region) {
+        // Set once, before the server answers.
+        let _ = agent.host.set(Host { plane: plane.clone(), deployment });
+    }
+    let (agent, stop) = (agent.clone(), stop.clone());
     let made = async move {
-        past::fill(&agent, &region).await;
-        alive::start(&agent, &region, &stop);
+        past::fill(&agent, region, deployment).await;
+        alive::start(&agent, region, deployment, &stop);
     };
     // In a separate task, because the client that triggers it may disconnect.
     async move { tokio::spawn(made).await.unwrap_or_default() }.boxed().shared()

@@ -27,12 +27,14 @@ const SILENT: f64 = 1800.0;
 const NO_WORKER: Duration = Duration::from_secs(6 * 3600);
 
 /// Creates the assistants and the past.
-pub async fn fill(agent: &Arc<Agent>, region: &str) {
+pub async fn fill(agent: &Arc<Agent>, region: &str, deployment: &str) {
     let now = Timestamp::now();
-    assistants(agent, region, now);
-    crons(agent, region, now);
-    items(agent, now);
-    for story in stories(region) {
+    assistants(agent, region, deployment, now);
+    if deployment == "support-bot" {
+        crons(agent, region, now);
+        items(agent, now);
+    }
+    for story in stories(region, deployment) {
         tell(agent, region, now, story).await;
     }
     agent.expire_feeds();
@@ -153,7 +155,7 @@ pub async fn run(agent: &Arc<Agent>, thread: &str, graph: Graph, body: &Value) {
 }
 
 /// Each server shows its own graphs, and an assistant that a user made from one of them.
-fn assistants(agent: &Agent, region: &str, now: Timestamp) {
+fn assistants(agent: &Agent, region: &str, deployment: &str, now: Timestamp) {
     let hidden: &[Graph] = if region == "us" {
         &[Graph::Agent, Graph::Failing]
     } else {
@@ -169,7 +171,7 @@ fn assistants(agent: &Agent, region: &str, now: Timestamp) {
             Graph::Sync,
         ]
     };
-    let (name, graph, about, versions) = if region == "us" {
+    let (name, graph, about, versions) = if region == "us" && deployment != "research-desk" {
         let versions = [json!({"tone": "neutral"}), json!({"tone": "friendly"}), json!({"tone": "formal"})];
         ("support-formal", Graph::Support, "Speaks to companies", versions)
     } else {

@@ -60,11 +60,11 @@ fn story(graph: Graph, owner: &'static str, subject: &'static str, acts: Vec<(f6
     Story { graph, owner, subject, acts }
 }
 
-/// The threads of a region.
-pub fn stories(region: &str) -> Vec<Story> {
+/// The threads of a deployment.
+pub fn stories(region: &str, deployment: &str) -> Vec<Story> {
     let mut stories = everyday();
     if region == "eu" {
-        stories.truncate(9);
+        stories.retain(|story| story.graph == Graph::Support);
         stories.extend(europe());
     } else {
         stories.extend(active());
@@ -74,7 +74,22 @@ pub fn stories(region: &str) -> Vec<Story> {
         stories.extend(failed());
         stories.extend(old());
     }
+    stories.retain(|story| home(region, story) == deployment);
     stories
+}
+
+/// Returns the deployment that a thread belongs to.
+fn home(region: &str, story: &Story) -> &'static str {
+    match (region, story.graph, story.subject) {
+        (_, Graph::Support, _) => "support-bot",
+        ("eu", Graph::Clarify | Graph::Mailer, _) => "support-bot",
+        ("eu", Graph::Approval | Graph::Broken, _) => "kyc-checker",
+        ("eu", Graph::Research, _) => "contract-review",
+        ("eu", ..) => "translation-hub",
+        (_, Graph::Approval | Graph::Two, _) | (_, _, "October export" | "price import") => "invoice-agent",
+        (_, Graph::Research | Graph::Crawl | Graph::Slow | Graph::Schema, _) => "research-desk",
+        _ => "triage",
+    }
 }
 
 fn everyday() -> Vec<Story> {
@@ -298,7 +313,16 @@ fn old() -> Vec<Story> {
 
 fn europe() -> Vec<Story> {
     let message = "column \"vat_id\" does not exist\nLINE 3: … WHERE vat_id = $1 — Spalte fehlt";
+    let topic = |text: &str| vec![json!({"topic": text})];
+    let deposit = |amount: u32, from: &str| vec![json!({"amount": amount, "to": from})];
     vec![
+        runs(Graph::Research, topic("limitation of liability, Hoffmann & Söhne"), 2.1, "legal", "Hoffmann & Söhne"),
+        runs(Graph::Research, topic("Kündigungsfristen im Rahmenvertrag"), 6.4, "legal", "Rahmenvertrag"),
+        runs(Graph::Research, topic("governing law in the Göteborg lease"), 27.0, "h.weber", "Göteborg lease"),
+        runs(Graph::Approval, deposit(12_000, "Baltic Timber OÜ"), 3.3, "compliance", "deposit 882"),
+        runs(Graph::Approval, deposit(640, "Stationery Direct"), 14.0, "compliance", "deposit 871"),
+        runs(Graph::Slow, vec![json!({"seconds": 12})], 4.2, "cron", "glossary export"),
+        runs(Graph::Slow, vec![json!({"seconds": 30}), json!({"seconds": 9})], 28.0, "marek", "memory import"),
         runs(Graph::Broken, vec![json!({"error": "UndefinedColumn", "message": message})], 5.5, "cron", "VAT report"),
         runs(Graph::Support, vec![said("Kann ich die Rechnung als PDF bekommen?")], 50.0, "h.weber", "invoice copy"),
         story(Graph::Crawl, "cron", "Katalog", vec![(17.0 * MINUTE, Act::Run(crawl(300, 40.0)))]),

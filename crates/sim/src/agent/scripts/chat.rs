@@ -73,7 +73,7 @@ fn look_up(question: &str) -> Reply {
 /// The support bot of the demo's European region already has the version that pays a double charge back by itself. Elsewhere
 /// the same input only leads to an answer.
 fn refund(node: &Node<'_>, question: &str, found: &[&Value]) -> Option<Reply> {
-    let is_newer = node.out.graph == Graph::Support && node.out.agent.name == "agents-eu";
+    let is_newer = node.out.graph == Graph::Support && node.out.agent.name == "support-bot-eu";
     let is_result_of = |name: &str| found.iter().any(|message| message["name"] == name);
     if !is_newer || !is_result_of("list_invoices") {
         return None;
