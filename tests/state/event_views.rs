@@ -111,7 +111,7 @@ fn runs_view_shows_attempts_failures_and_durations() {
     dash.event("metadata", &metadata(1).replace(run, "r2"));
     dash.event("error", r#"{"error":"ValueError","message":"boom"}"#);
     dash.event("metadata", r#"{"run_id":"r2","status":"run_done"}"#);
-    assert!(dash.screen().contains("✗ run r2 failed · ValueError · 0.2s"), "{}", dash.screen());
+    assert!(dash.screen().contains("✗ run 2 here failed · ValueError · 0.2s"), "{}", dash.screen());
     dash.keys("<Home>");
     insta::assert_snapshot!("runs_start_80x24", dash.screen());
 }

@@ -8,6 +8,7 @@ mod compare;
 mod composer;
 mod config;
 mod config_edit;
+mod counts;
 mod cursor_sync;
 mod deployments;
 mod differential;

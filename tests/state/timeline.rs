@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 /// Returns the events of a capture, 10ms apart.
-fn events(name: &str) -> Vec<Event> {
+pub(super) fn events(name: &str) -> Vec<Event> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/captures/{name}.sse"));
     let (mut framer, mut decoder) = (Framer::new(64 << 20), Decoder::default());
     framer.push(Bytes::from(std::fs::read(path).unwrap()));
@@ -26,7 +26,7 @@ fn events(name: &str) -> Vec<Event> {
     events.into_iter().zip(1..).map(|(event, seq)| event.at(Seq(seq), at(seq), 1, false)).collect()
 }
 
-fn project(events: impl IntoIterator<Item = Event>) -> Projections {
+pub(super) fn project(events: impl IntoIterator<Item = Event>) -> Projections {
     let mut projections = Projections::default();
     for event in events {
         projections.apply(&Item::Record(Record::Event(event)));

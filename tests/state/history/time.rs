@@ -130,7 +130,7 @@ fn runs_have_the_numbers_of_the_thread() {
     let all: Vec<Value> = more.chain(runs().as_array().unwrap().clone()).collect();
     let mut dash = at_step(&approval(), json!(all), 5);
     let runs_view = body(&mut dash, "5");
-    assert!(runs_view.contains("run run-3 running at this checkpoint"), "{runs_view}");
+    assert!(runs_view.contains("run 3 here running at this checkpoint"), "{runs_view}");
 }
 
 #[test]

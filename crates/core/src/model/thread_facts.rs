@@ -183,6 +183,13 @@ impl RunFacts {
         matches!(self.status.as_str(), "error" | "failed" | "timeout")
     }
 
+    /// Returns the user who started it, where the server authenticates users.
+    pub fn user(&self) -> Option<String> {
+        let kwargs: Value = serde_json::from_str(self.kwargs.as_deref()?).ok()?;
+        let user = kwargs.pointer("/config/configurable/langgraph_auth_user_id")?.as_str()?;
+        Some(user.to_string()).filter(|user| !user.is_empty())
+    }
+
     /// Returns whether it answered the question with this id, and ended well.
     pub fn has_answered(&self, id: &str) -> bool {
         #[derive(Deserialize)]

@@ -4,6 +4,7 @@
 use super::content::{CallChunk, pieces};
 use super::message::Role;
 use super::messages::{EventContext, Messages};
+use super::node_path::node_path;
 use super::usage::Usage;
 use crate::protocol::Payload;
 
@@ -18,8 +19,10 @@ pub(super) fn apply(messages: &mut Messages, payload: &Payload<'_>, context: &Ev
         // JavaScript names the node in the namespace.
         let node = context.ns.last().and_then(|segment| segment.split(':').next());
         let node = node.map(|n| messages.names.get(n));
+        let path = node_path(context.ns.iter().map(|segment| &**segment), None);
+        let path = node.is_some().then(|| messages.names.get(&path));
         if let Some(message) = messages.get_mut(i) {
-            message.node = message.node.take().or(node);
+            message.set_node(node, path);
             message.touch(context.seq, context.at);
         }
         messages.growing.insert(context.ns.clone(), i);

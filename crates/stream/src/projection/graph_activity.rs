@@ -18,12 +18,18 @@ pub struct NodeActivity {
     pub total: Duration,
     /// Whether no visit has known times.
     pub has_no_times: bool,
+    /// Whether any of the times is an estimate.
+    pub is_estimated: bool,
     pub running: u64,
     pub failures: u64,
     /// The state of the last visit.
     pub state: Option<BarState>,
+    /// The first event of the first visit.
+    pub first: Seq,
     /// The first event of the last visit.
     pub last: Seq,
+    /// When the last visit began: its attempt, its time by the attempt's clock, and its first event.
+    pub began: (u64, Timestamp, Seq),
     /// The step of the last visit.
     pub step: Option<i64>,
     /// The number of the attempt of the last visit's run.
@@ -83,6 +89,13 @@ impl ActivityCache {
 }
 
 impl GraphActivity {
+    /// Reads the activity of some attempts. Running visits count up to `now`.
+    pub fn of<'a>(timeline: &Timeline, attempts: impl Iterator<Item = &'a Attempt>, now: Timestamp) -> GraphActivity {
+        let mut activity = GraphActivity::default();
+        attempts.for_each(|attempt| activity.add(timeline, attempt, now));
+        activity
+    }
+
     /// Returns what is known of a node.
     pub fn node(&self, id: &str) -> Option<&NodeActivity> {
         self.nodes.get(id)
@@ -107,10 +120,11 @@ impl GraphActivity {
             sum.visits += node.visits;
             sum.total += node.total;
             sum.has_no_times &= node.has_no_times;
+            sum.is_estimated |= node.is_estimated;
             sum.running += node.running;
             sum.failures += node.failures;
-            if node.last >= sum.last {
-                (sum.state, sum.last, sum.step) = (node.state, node.last, node.step);
+            if sum.visits == node.visits || node.began >= sum.began {
+                (sum.state, sum.last, sum.step, sum.began) = (node.state, node.last, node.step, node.began);
                 (sum.attempt, sum.parallel) = (node.attempt, node.parallel);
             }
         }
@@ -256,13 +270,17 @@ impl GraphActivity {
         node.visits += 1;
         if bar.known.is_both() {
             node.has_no_times = false;
+            node.is_estimated |= bar.estimated;
             let ended = bar.ended.unwrap_or(until);
             node.total += Duration::try_from(ended.duration_since(bar.started)).unwrap_or_default();
         }
         node.running += u64::from(bar.state == BarState::Running);
         node.failures += u64::from(bar.state == BarState::Failed);
-        if bar.first_seq >= node.last {
-            (node.state, node.last, node.step) = (Some(bar.state), bar.first_seq, step);
+        node.first = if node.visits == 1 { bar.first_seq } else { node.first.min(bar.first_seq) };
+        // Bars that were filled in from records have the event of the record.
+        let began = (bar.attempt, bar.started, bar.first_seq);
+        if node.visits == 1 || began >= node.began {
+            (node.state, node.last, node.step, node.began) = (Some(bar.state), bar.first_seq, step, began);
             (node.attempt, node.parallel) = (attempt, parallel);
         }
     }

@@ -93,6 +93,8 @@ pub struct Message {
     pub name: Option<Arc<str>>,
     /// The node that wrote it.
     pub node: Option<Arc<str>>,
+    /// The node with the subgraphs that contain it, as in [`node_path`](super::node_path).
+    pub path: Option<Arc<str>>,
     /// The step of the root graph that wrote it.
     pub(super) step: Option<i64>,
     /// The namespace of the node's graph.

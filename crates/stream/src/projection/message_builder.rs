@@ -3,7 +3,8 @@
 
 use super::content::{CallChunk, Content, Part, pieces};
 use super::message::{Dialect, Message, Role, ToolCall};
-use super::messages::{EventContext, MAX_CALLS, Messages, fingerprint};
+use super::messages::{EventContext, MAX_CALLS, Messages, Origin, fingerprint};
+use super::node_path::node_path;
 use super::status::{Origins, StepTimes};
 use super::usage::Usage;
 use crate::protocol::{
@@ -14,6 +15,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// Maximum number of messages read from one state, the newest ones: ten times as many as are kept.
 const MAX_LISTED: usize = 200_000;
@@ -152,15 +154,14 @@ impl Messages {
         for (id, announced) in payload.announced() {
             let Some(metadata) = &announced.metadata else { continue };
             let id = bounded(Cow::Borrowed(id));
-            let node = metadata.langgraph_node.some().map(|n| self.names.get(n));
-            let run = metadata.run_id.some().map(|n| self.names.get(n));
+            let origin = self.origin(metadata, &payload.ns);
             match self.find(&id).and_then(|i| self.get_mut(i)) {
-                Some(message) => message.node = message.node.take().or(node),
+                Some(message) => message.set_node(origin.node, origin.path),
                 None => {
                     if self.announced.len() >= MAX_ANNOUNCED {
                         self.announced.clear();
                     }
-                    self.announced.insert(id.as_ref().into(), (node, run, step_of(metadata)));
+                    self.announced.insert(id.as_ref().into(), origin);
                 }
             }
         }
@@ -335,15 +336,39 @@ impl Messages {
         if announced.is_none() && self.items().get(i).is_some_and(known) {
             return;
         }
-        let node = origin.langgraph_node.some().map(|n| self.names.get(n));
-        let run = origin.run_id.some().map(|n| self.names.get(n));
-        let (announced_node, announced_run, announced_step) = announced.unwrap_or_default();
+        let own = self.items().get(i).map(|message| message.ns.clone()).unwrap_or_default();
+        let origin = self.origin(origin, &own);
+        let announced = announced.unwrap_or_default();
         if let Some(message) = self.get_mut(i) {
-            message.node = message.node.take().or(node).or(announced_node);
-            message.run_id = message.run_id.take().or(run).or(announced_run);
-            message.step = message.step.or(step_of(origin)).or(announced_step);
+            message.set_node(origin.node, origin.path);
+            message.set_node(announced.node, announced.path);
+            message.run_id = message.run_id.take().or(origin.run).or(announced.run);
+            message.step = message.step.or(origin.step).or(announced.step);
         }
     }
+
+    /// Reads where a message in a namespace comes from.
+    fn origin(&mut self, origin: &MessageOrigin<'_>, ns: &[Arc<str>]) -> Origin {
+        let node = origin.langgraph_node.some();
+        let checkpoint_ns = origin.langgraph_checkpoint_ns.some();
+        let path = node.map(|node| match checkpoint_ns {
+            // The last segment is the node itself.
+            Some(path) => node_path(path.split('|'), None),
+            None => node_path(outside(ns, node), Some(node)),
+        });
+        Origin {
+            node: node.map(|node| self.names.get(node)),
+            path: path.filter(|path| !path.is_empty()).map(|path| self.names.get(&path)),
+            run: origin.run_id.some().map(|run| self.names.get(run)),
+            step: step_of(origin),
+        }
+    }
+}
+
+/// Returns the namespace without its last segment if that is the node itself: JavaScript names it so in messages.
+fn outside<'a>(ns: &'a [Arc<str>], node: &str) -> impl Iterator<Item = &'a str> + use<'a> {
+    let is_node = ns.last().is_some_and(|last| last.split(':').next() == Some(node));
+    ns[..ns.len() - usize::from(is_node)].iter().map(|segment| &**segment)
 }
 
 /// Returns the step of the root graph; none for subgraphs, which count their own steps.
@@ -358,6 +383,13 @@ fn content_fingerprint(message: &MessagePayload<'_>) -> u64 {
 }
 
 impl Message {
+    /// Sets the node that wrote it, unless it is known.
+    pub(super) fn set_node(&mut self, node: Option<Arc<str>>, path: Option<Arc<str>>) {
+        if self.node.is_none() {
+            (self.node, self.path) = (node, path);
+        }
+    }
+
     /// Applies a chunk of a message whose text is known from the server's state, so only its time is new. Returns how
     /// many tokens it contained.
     fn time_chunk(&mut self, chunk: &MessagePayload<'_>, context: &EventContext) -> u64 {

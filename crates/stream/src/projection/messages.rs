@@ -28,8 +28,15 @@ pub(super) struct EventContext {
     pub is_snapshot: bool,
 }
 
-/// The node, the run and the step of a message.
-pub(super) type Origin = (Option<Arc<str>>, Option<Arc<str>>, Option<i64>);
+/// Where a message comes from.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Origin {
+    pub node: Option<Arc<str>>,
+    /// The node with the subgraphs that contain it.
+    pub path: Option<Arc<str>>,
+    pub run: Option<Arc<str>>,
+    pub step: Option<i64>,
+}
 
 /// The messages of an event log.
 #[derive(Debug, Clone, Default)]
@@ -231,6 +238,7 @@ impl Messages {
             role,
             name: None,
             node: None,
+            path: None,
             step: None,
             ns: context.ns.clone(),
             text: String::new(),

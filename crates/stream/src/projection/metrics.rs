@@ -6,17 +6,17 @@ mod run_numbers;
 
 use super::message::{Message, Role};
 use super::messages::Messages;
+use super::node_path::node_path;
 use super::rows::Rows;
 use super::status::{RunEntry, RunOutcome};
 use super::usage::Usage;
-use crate::protocol::{Payload, Write};
+use crate::protocol::Payload;
 use crate::{Interner, Item, MAX_NAME, Outcome, Record, Seq};
 use jiff::Timestamp;
 use models::Models;
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
 
-pub use run_numbers::{NodeMetrics, RunMetrics, Work};
+pub use run_numbers::{ModelMetrics, NodeMetrics, RunMetrics, Work};
 
 const MAX_RUNS: usize = 1_000;
 /// Maximum number of nodes and models counted separately per run.
@@ -32,6 +32,10 @@ struct Counted {
     run: Option<u64>,
     in_run: Seen,
     in_node: Seen,
+    /// The model that it is counted for, and whether the response itself named it.
+    model: Option<(usize, bool)>,
+    /// What of its usage is counted for the model.
+    in_model: Usage,
     /// Whether chunks of it were counted.
     is_streamed: bool,
 }
@@ -42,6 +46,7 @@ struct Seen {
     known: bool,
     failed: bool,
     calls: u64,
+    is_used: bool,
     usage: Usage,
     streamed: u64,
 }
@@ -55,8 +60,8 @@ pub struct Metrics {
     /// By index among the retained messages, with the number of evicted ones.
     counted: VecDeque<Counted>,
     counted_from: u64,
-    /// The running tasks by id: the number of the run, the index of the node, and the start time.
-    tasks: HashMap<Box<str>, (u64, usize, Option<Timestamp>)>,
+    /// The running tasks by id, each with the number of its run.
+    tasks: HashMap<Box<str>, u64>,
     names: Interner,
 }
 
@@ -123,7 +128,6 @@ impl Metrics {
         match payload.name {
             "tasks" => self.apply_task(payload),
             "debug" => self.apply_debug(payload),
-            "updates" => self.apply_updates(payload),
             _ => {}
         }
         self.count_messages(payload, messages, number, is_input, tokens);
@@ -271,7 +275,7 @@ impl Metrics {
         let Some(task) = payload.task() else { return };
         let (Some(id), Some(name)) = (task.id.0.as_deref(), task.name.0.as_deref()) else { return };
         let (at, seq, number) = (payload.event.time(), payload.event.seq, self.number());
-        let name = self.node_name(payload.ns.iter(), name);
+        let name = self.names.get(&node_path(payload.ns.iter().map(|segment| &**segment), Some(name)));
         let Some(run) = self.runs.last_mut() else { return };
         let Some(node) = run.node(name, seq) else { return };
         if task.input.is_some() {
@@ -279,35 +283,15 @@ impl Metrics {
                 self.tasks.clear();
             }
             if id.len() <= MAX_NAME {
-                self.tasks.entry(id.into()).or_insert((number, node, at));
+                self.tasks.insert(id.into(), number);
             }
             run.nodes[node].execution_began = at;
-        } else if let Some((_, _, began)) = self.tasks.remove(id).filter(|(of, ..)| *of == number) {
+        } else if self.tasks.remove(id) == Some(number) {
             let node = &mut run.nodes[node];
-            node.finished += 1;
-            node.count_executions();
-            if let Some((at, began)) = at.zip(began) {
-                node.busy += at.duration_since(began);
-            }
             let failed = task.error.is_some_and(|error| error.get() != "null");
             node.work.errors += u64::from(failed);
             // A thread reports every run as done, so only a failed node of the root graph shows its failure.
             run.failed |= failed && payload.is_root();
-        }
-    }
-
-    fn apply_updates(&mut self, payload: &Payload<'_>) {
-        for Write { node, .. } in payload.writes() {
-            if node == "__interrupt__" {
-                continue;
-            }
-            let name = self.node_name(payload.ns.iter(), node);
-            let Some(run) = self.runs.last_mut() else { return };
-            if let Some(i) = run.node(name, payload.event.seq) {
-                let node = &mut run.nodes[i];
-                node.writes += 1;
-                node.count_executions();
-            }
         }
     }
 
@@ -360,10 +344,9 @@ impl Metrics {
         tokens: u64,
     ) {
         let at = payload.event.time();
-        let node = message.node.clone().map(|node| self.node_name(message.ns.iter(), &node));
         let Some(run) = self.runs.last_mut() else { return };
         let counted = &mut self.counted[i];
-        let node = node.and_then(|name| run.node(name, payload.event.seq));
+        let node = message.path.clone().and_then(|name| run.node(name, payload.event.seq));
         if tokens > 0 {
             run.work.add_tokens(at, counted.is_streamed, tokens);
             if let Some(node) = node.map(|n| &mut run.nodes[n]) {
@@ -374,37 +357,35 @@ impl Metrics {
             }
             counted.is_streamed = true;
         }
-        let used = counted.in_run.usage;
         add_new(&mut run.work, &mut counted.in_run, message, counted.is_streamed);
         if let Some(node) = node {
             add_new(&mut run.nodes[node].work, &mut counted.in_node, message, counted.is_streamed);
         }
-        if let Some(usage) = message.usage.filter(|usage| *usage != used)
-            && let Some(model) = models.model(message)
-        {
-            let model = self.names.get(&model);
-            let known = run.models.iter().position(|(name, _)| *name == model);
-            let at = known.unwrap_or_else(|| {
-                run.models.truncate(MAX_NAMES);
-                run.models.push((model, Usage::default()));
-                run.models.len() - 1
-            });
-            run.models[at].1.add_change(used, usage);
+        if message.usage.is_some() {
+            self.count_model(models, message, i);
         }
     }
 
-    /// Returns a node's name with the subgraphs that contain it.
-    fn node_name<'n>(&mut self, ns: impl ExactSizeIterator<Item = &'n Arc<str>>, node: &str) -> Arc<str> {
-        if ns.len() == 0 {
-            return self.names.get(node);
+    /// Counts the usage of a message for its model. Any event may be the first to name it.
+    fn count_model(&mut self, models: &mut Models<'_, '_>, message: &Message, i: usize) {
+        let counted = &mut self.counted[i];
+        let Some(run) = self.runs.last_mut() else { return };
+        if counted.model.is_none_or(|(_, is_named)| !is_named)
+            && let Some((name, is_named)) = models.model(message)
+            && let Some(model) = run.model(self.names.get(&name))
+            && counted.model.is_none_or(|(known, _)| known != model)
+        {
+            if let Some(before) = counted.model.and_then(|(known, _)| run.models.get_mut(known)) {
+                before.usage.add_change(std::mem::take(&mut counted.in_model), Usage::default());
+                before.calls -= 1;
+            }
+            run.models[model].calls += 1;
+            counted.model = Some((model, is_named));
         }
-        let mut names: Vec<&str> = ns.map(|segment| segment.split(':').next().unwrap_or_default()).collect();
-        // JavaScript names the node itself as the innermost namespace.
-        if names.last() == Some(&node) {
-            names.pop();
+        let usage = message.usage.unwrap_or_default();
+        if let Some(model) = counted.model.and_then(|(model, _)| run.models.get_mut(model)) {
+            model.usage.add_change(std::mem::replace(&mut counted.in_model, usage), usage);
         }
-        names.push(node);
-        self.names.get(&names.join("/"))
     }
 }
 
@@ -422,6 +403,7 @@ fn add_new(work: &mut Work, seen: &mut Seen, message: &Message, is_streamed: boo
     if let Some(usage) = message.usage {
         work.usage.add_change(seen.usage, usage);
         seen.usage = usage;
+        work.calls += u64::from(!std::mem::replace(&mut seen.is_used, true));
     }
     let streamed = if is_streamed { seen.usage.output } else { 0 };
     work.streamed += streamed.saturating_sub(seen.streamed);

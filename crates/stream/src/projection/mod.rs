@@ -13,6 +13,8 @@ mod message;
 mod message_builder;
 mod messages;
 mod metrics;
+mod node_path;
+mod node_sums;
 mod rates;
 mod redact;
 mod rows;
@@ -37,7 +39,9 @@ pub use landmarks::Landmarks;
 pub use lifecycle::{Lifecycle, LifecycleKind, LifecycleRow};
 pub use message::{Message, Role, ToolCall};
 pub use messages::Messages;
-pub use metrics::{Metrics, NodeMetrics, RunMetrics, Work};
+pub use metrics::{Metrics, ModelMetrics, NodeMetrics, RunMetrics, Work};
+pub use node_path::node_path;
+pub use node_sums::{NodeSum, node_sums, time_of_nodes};
 pub use rates::{Rate, Rates};
 pub use redact::{Found, Joined, Pieces, Removal, Rules};
 pub use rows::Rows;
@@ -49,6 +53,8 @@ pub use timeline::{
 pub use updates::{UpdateRow, Updates};
 pub use usage::Usage;
 pub use values::{KeyState, Snapshot, StateSource, Values};
+
+use timeline::RunHistory;
 
 use crate::protocol::{PairMetadata, Payload, ThreadState};
 use crate::{Event, Item, Record, SnapshotFields};
@@ -190,7 +196,11 @@ impl Projections {
         }
         for run in self.status.runs() {
             let id = run.run_id.as_deref().unwrap_or_default();
-            self.timeline.apply_run(run, self.status.checkpoints(id));
+            let history = RunHistory {
+                resumed: self.status.resumed(id),
+                checkpoints: self.status.checkpoints(id).map(|known| &known.facts).collect(),
+            };
+            self.timeline.apply_run(run, &history);
             self.metrics.apply_run(run);
         }
     }

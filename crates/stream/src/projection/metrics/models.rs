@@ -2,6 +2,7 @@
 
 use crate::json::scan::Peek;
 use crate::projection::Message;
+use crate::projection::messages::stem;
 use crate::protocol::Payload;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -20,16 +21,18 @@ impl<'p, 'a> Models<'p, 'a> {
         Models { payload, by_id: None }
     }
 
-    /// Returns the model of a message in the event.
-    pub fn model(&mut self, message: &Message) -> Option<Cow<'a, str>> {
+    /// Returns the model of a message in the event, and whether the response itself names it. Requests may use a shorter name.
+    pub fn model(&mut self, message: &Message) -> Option<(Cow<'a, str>, bool)> {
         let payload = self.payload;
         let json = Peek::head(payload.json?, usize::MAX);
         if payload.name == "messages" && !payload.enveloped {
             let mut items = json.items();
             let message = items.next()?;
-            return model(message).or_else(|| items.next()?.get("ls_model_name")?.string());
+            let of_response = model(message).map(|name| (name, true));
+            return of_response.or_else(|| Some((items.next()?.get("ls_model_name")?.string()?, false)));
         }
-        self.by_id.get_or_insert_with(|| models_by_id(payload, json)).get(message.id.as_deref()?).cloned()
+        let by_id = self.by_id.get_or_insert_with(|| models_by_id(payload, json));
+        Some((by_id.get(stem(message.id.as_deref()?))?.clone(), true))
     }
 }
 
@@ -44,7 +47,15 @@ fn models_by_id<'a>(payload: &Payload<'a>, json: Peek<'a>) -> HashMap<Cow<'a, st
         }
         _ => Vec::new(),
     };
-    messages.into_iter().filter_map(|message| Some((message.get("id")?.string()?, model(message)?))).collect()
+    messages.into_iter().filter_map(|message| Some((stem_of(message.get("id")?.string()?), model(message)?))).collect()
+}
+
+/// Returns an id without the suffix that some modes add.
+fn stem_of(id: Cow<'_, str>) -> Cow<'_, str> {
+    match id {
+        Cow::Borrowed(id) => Cow::Borrowed(stem(id)),
+        Cow::Owned(id) => Cow::Owned(stem(&id).to_string()),
+    }
 }
 
 /// Returns the model that a message names in its `response_metadata`.

@@ -22,6 +22,8 @@ pub struct Work {
     pub errors: u64,
     /// Token usage, as counted by the models.
     pub usage: Usage,
+    /// Model calls with known usage.
+    pub calls: u64,
     /// When the first chunk was sent, if known.
     pub first_token: Option<Timestamp>,
     /// Chunks after the first of their message, and the total time before them.
@@ -62,31 +64,27 @@ impl Work {
     }
 }
 
-/// The metrics of one node of a run.
+/// The metrics of one node of a run. How often and how long it ran is known to the timeline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodeMetrics {
-    /// Its name, with the subgraphs that contain it: `sub/inner/node`.
+    /// Its name with the subgraphs that contain it, as in [`node_path`](crate::projection::node_path).
     pub name: Arc<str>,
     /// Its first event.
     pub seq: Seq,
     /// Its output.
     pub work: Work,
-    /// Number of its executions.
-    pub turns: u64,
-    /// Total time of its finished executions; zero without `tasks` events.
-    pub busy: SignedDuration,
     /// Time from the start of its newest execution to the first token, if there are `tasks` events.
     pub to_first_token: Option<SignedDuration>,
-    pub(super) finished: u64,
-    pub(super) writes: u64,
     pub(super) execution_began: Option<Timestamp>,
 }
 
-impl NodeMetrics {
-    /// Counts its executions. Tasks and updates report the same ones.
-    pub(super) fn count_executions(&mut self) {
-        self.turns = self.finished.max(self.writes);
-    }
+/// The calls of one model in a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelMetrics {
+    pub name: Arc<str>,
+    pub usage: Usage,
+    /// Calls with known usage.
+    pub calls: u64,
 }
 
 /// The metrics of one run.
@@ -125,8 +123,8 @@ pub struct RunMetrics {
     pub work: Work,
     /// Its nodes in order of first appearance.
     pub nodes: Vec<NodeMetrics>,
-    /// The token usage of each model, if messages name their model.
-    pub models: Vec<(Arc<str>, Usage)>,
+    /// Each model that messages name.
+    pub models: Vec<ModelMetrics>,
     /// Whether the server reported that it is done. It sends no more of its events.
     pub(super) done: bool,
     /// Whether it has ended, according to any source.
@@ -169,6 +167,31 @@ impl RunMetrics {
         !self.over
     }
 
+    /// Returns the usage and the calls that no model is named for.
+    pub fn unnamed(&self) -> (Usage, u64) {
+        let mut usage = self.work.usage;
+        self.models.iter().for_each(|model| usage.add_change(model.usage, Usage::default()));
+        (usage, self.work.calls - self.models.iter().map(|model| model.calls).sum::<u64>().min(self.work.calls))
+    }
+
+    /// Returns the usage that no node is named for.
+    pub fn outside_nodes(&self) -> Usage {
+        let mut usage = self.work.usage;
+        self.nodes.iter().for_each(|node| usage.add_change(node.work.usage, Usage::default()));
+        usage
+    }
+
+    /// Returns the index of a model, which is added if it is new; `None` if there are too many.
+    pub(super) fn model(&mut self, name: Arc<str>) -> Option<usize> {
+        if let Some(i) = self.models.iter().position(|model| model.name == name) {
+            return Some(i);
+        }
+        (self.models.len() < MAX_NAMES).then(|| {
+            self.models.push(ModelMetrics { name, usage: Usage::default(), calls: 0 });
+            self.models.len() - 1
+        })
+    }
+
     /// Returns the index of a node, which is added if it is new; `None` if there are too many.
     pub(super) fn node(&mut self, name: Arc<str>, seq: Seq) -> Option<usize> {
         if let Some(i) = self.nodes.iter().position(|node| node.name == name) {
@@ -177,17 +200,7 @@ impl RunMetrics {
         if self.nodes.len() >= MAX_NAMES {
             return None;
         }
-        self.nodes.push(NodeMetrics {
-            name,
-            seq,
-            work: Work::default(),
-            turns: 0,
-            busy: SignedDuration::ZERO,
-            to_first_token: None,
-            finished: 0,
-            writes: 0,
-            execution_began: None,
-        });
+        self.nodes.push(NodeMetrics { name, seq, work: Work::default(), to_first_token: None, execution_began: None });
         Some(self.nodes.len() - 1)
     }
 }
@@ -195,7 +208,7 @@ impl RunMetrics {
 impl Weigh for RunMetrics {
     fn weight(&self) -> usize {
         let nodes = self.nodes.iter().map(|node| size_of::<NodeMetrics>() + node.name.len());
-        let models = self.models.iter().map(|(name, _)| size_of::<(Arc<str>, Usage)>() + name.len());
+        let models = self.models.iter().map(|model| size_of::<ModelMetrics>() + model.name.len());
         let retries = self.retries.len() * size_of::<(Seq, SignedDuration)>();
         size_of::<RunMetrics>() + nodes.sum::<usize>() + models.sum::<usize>() + retries
     }

@@ -1,8 +1,9 @@
 //! Tests of the metrics, with scripted events.
 
-use crate::projection::{NodeMetrics, Projections, RunMetrics, Usage};
+use crate::projection::{ModelMetrics, NodeMetrics, Projections, RunMetrics, Usage, node_sums};
 use crate::{Data, End, Event, EventNames, Item, Outcome, Record, Seq};
 use jiff::{SignedDuration, Timestamp};
+use std::time::Duration;
 
 const RUN: &str = "01a1fbb5-173d-77d7-b93d-09bf6dcc9775";
 
@@ -89,10 +90,16 @@ fn metrics_of_a_run_that_we_started() {
     );
     let usage = Usage { input: 11, output: 30, total: 41, ..Usage::default() };
     assert_eq!((run.work.chunks, run.work.messages, run.work.tool_calls, run.work.errors), (3, 1, 1, 0));
-    assert_eq!((run.work.usage, run.models.clone()), (usage, vec![("m-1".into(), usage)]));
+    assert_eq!(
+        (run.work.usage, run.models.clone()),
+        (usage, vec![ModelMetrics { name: "m-1".into(), usage, calls: 1 }])
+    );
     assert_eq!((run.work.chunks_per_second(), run.work.tokens_per_second()), (Some(10.0), Some(150.0)));
     let node = script.node("chat");
-    assert_eq!((node.turns, node.busy, node.to_first_token), (1, SignedDuration::from_millis(1015), ms(400)));
+    assert_eq!((node.to_first_token, run.work.calls, run.unnamed().1), (ms(400), 1, 0));
+    let sums = node_sums(run, &script.projections.timeline, at(9_000));
+    let visits: Vec<u64> = sums.iter().filter_map(|sum| Some(sum.activity.as_ref()?.visits)).collect();
+    assert_eq!((visits, sums[0].time()), (vec![1], Some(Duration::from_millis(1015))));
     assert_eq!((node.work.usage, node.work.chunks, node.work.messages, run.nodes.len()), (usage, 3, 1, 1));
     let end = End { at: at(4000), outcome: Outcome::Success, ..End::default() };
     script.item(Item::Record(Record::End(end)));
@@ -137,7 +144,7 @@ fn runs_of_a_thread_are_counted_separately() {
         .map(|r| (r.run_id.as_deref().unwrap(), r.events, r.work.errors, r.ended.map(|t| t.as_millisecond())))
         .collect();
     assert_eq!(summary, [("r1", 1, 0, Some(10)), ("r2", 1, 1, Some(50)), ("r3", 1, 0, None)]);
-    assert_eq!((runs[0].start(), runs[1].took(at(99)), runs[0].nodes[0].turns), (None, ms(20), 1));
+    assert_eq!((runs[0].start(), runs[1].took(at(99)), runs[0].nodes.len()), (None, ms(20), 0));
     assert_eq!(script.projections.metrics.run("r2").unwrap().seq, Seq(4));
 }
 
@@ -175,7 +182,7 @@ fn parallel_branches_and_failures() {
     // Both branches stream at once, so the run's rate is the sum of theirs.
     assert_eq!((script.node("left").work.chunks_per_second(), run.work.chunks_per_second()), (Some(5.0), Some(10.0)));
     assert_eq!(
-        (script.node("sub/inner/deep").work.errors, script.node("tools").work.errors, run.work.errors),
+        (script.node("sub:inner:deep").work.errors, script.node("tools").work.errors, run.work.errors),
         (1, 1, 1)
     );
 }
@@ -196,7 +203,7 @@ fn a_state_with_ten_thousand_messages_is_scanned_once() {
     };
     let mut script = Script::default();
     script.event(0, "metadata", &metadata(1)).event(10, "values", "{}").event(20, "values", &state(10_000));
-    let used: Vec<(&str, u64)> = script.run().models.iter().map(|(name, usage)| (&**name, usage.output)).collect();
+    let used: Vec<(&str, u64)> = script.run().models.iter().map(|model| (&*model.name, model.usage.output)).collect();
     // Scanning three megabytes for each of them would take minutes.
     assert_eq!(used, [("m-0", 10_000), ("m-1", 10_000)]);
 }
@@ -249,4 +256,42 @@ fn a_failed_node_fails_its_run_until_it_is_retried() {
     assert!(script.run().failed, "in a thread no other event reports the failure");
     script.event(9, "metadata", &metadata(2));
     assert!(!script.run().failed);
+}
+
+#[test]
+fn a_model_that_is_named_later_has_the_usage_of_its_call() {
+    let mut script = Script::default();
+    let message = |more: &str| format!(r#"{{"type":"ai","id":"a","content":"x"{USAGE}{more}}}"#);
+    script.event(0, "metadata", &metadata(1)).event(1, "values", "{}");
+    script.event(2, "values", &format!(r#"{{"messages":[{}]}}"#, message("")));
+    assert_eq!((script.run().unnamed().1, script.run().outside_nodes().input), (1, 11));
+    let named = message(r#","response_metadata":{"model_name":"m-2"}"#);
+    script.event(3, "updates", &format!(r#"{{"chat":{{"messages":[{named}]}}}}"#));
+    let run = script.run();
+    assert_eq!((run.unnamed(), run.outside_nodes()), ((Usage::default(), 0), Usage::default()));
+    assert_eq!((run.models[0].calls, run.models[0].usage.input, script.node("chat").work.calls), (1, 11, 1));
+}
+
+#[test]
+fn the_name_in_a_response_replaces_that_of_the_request() {
+    let mut script = Script::default();
+    script.event(0, "metadata", &metadata(1)).token(1, "a", "chat", "x", USAGE);
+    let named = r#"{"type":"ai","id":"a","content":"x","response_metadata":{"model_name":"m-1-2026-11-01"}}"#;
+    script.event(3, "updates", &format!(r#"{{"chat":{{"messages":[{named}]}}}}"#));
+    let calls: Vec<_> =
+        script.run().models.iter().map(|model| (&*model.name, model.calls, model.usage.input)).collect();
+    assert_eq!(calls, [("m-1", 0, 0), ("m-1-2026-11-01", 1, 11)]);
+}
+
+#[test]
+fn messages_of_a_subgraph_have_the_node_of_its_tasks() {
+    let mut script = Script::default();
+    let piece = format!(r#"{{"type":"AIMessageChunk","id":"a","content":"x"{USAGE}}}"#);
+    let origin = r#"{"langgraph_node":"read","langgraph_checkpoint_ns":"critic:1f|1|read:2e"}"#;
+    script
+        .event(0, "metadata", &metadata(1))
+        .event(1, "tasks|critic:1f", r#"{"id":"2e","name":"read","input":{},"triggers":[]}"#)
+        .event(2, "messages", &format!("[{piece},{origin}]"));
+    let names: Vec<&str> = script.run().nodes.iter().map(|node| &*node.name).collect();
+    assert_eq!((names, script.node("critic:read").work.usage.input), (vec!["critic:read"], 11));
 }

@@ -16,7 +16,7 @@ use crate::protocol::Payload;
 use crate::{HistoryEntry, Item, Outcome, Record, Seq, SnapshotFields, SnapshotPart};
 use jiff::Timestamp;
 use live::{Change, Live};
-use runtail_core::model::{RunFacts, StateFacts, ThreadFacts, ThreadRecords, ThreadStatus};
+use runtail_core::model::{RunFacts, StateFacts, TaskFacts, ThreadFacts, ThreadRecords, ThreadStatus};
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -164,6 +164,24 @@ impl Status {
     /// Returns the checkpoints of a run, oldest first, as far as the history was loaded.
     pub fn checkpoints<'a>(&'a self, run_id: &'a str) -> impl Iterator<Item = &'a Checkpoint> {
         self.history.iter().rev().filter(move |checkpoint| checkpoint.facts.run_id.as_deref() == Some(run_id))
+    }
+
+    /// Returns the checkpoint at which a run continued, if another run or an edit wrote it, and the tasks there that the run executed.
+    pub fn resumed(&self, run_id: &str) -> Option<(&StateFacts, Vec<&TaskFacts>)> {
+        let first = &self.checkpoints(run_id).next()?.facts;
+        // A new input or a fork has a checkpoint of its own.
+        let parent = first.parent_id.as_deref().filter(|_| first.source == "loop")?;
+        let is_parent = |known: &&Checkpoint| known.facts.checkpoint_id.as_deref() == Some(parent);
+        let facts = &self.history.iter().find(is_parent)?.facts;
+        let before = facts.run_id.as_deref().filter(|id| *id != run_id).and_then(|id| self.run(id));
+        // After a question or a failure, the tasks that were done are not executed again.
+        let keeps_results = before.is_some_and(|run| {
+            matches!(run.outcome, RunOutcome::WaitingForInput | RunOutcome::Failed | RunOutcome::TimedOut)
+        });
+        let is_open = |task: &&TaskFacts| !keeps_results || !task.questions.is_empty() || task.error.is_some();
+        let open: Vec<&TaskFacts> = facts.tasks.iter().filter(is_open).collect();
+        let tasks = if open.is_empty() { facts.tasks.iter().collect() } else { open };
+        Some((facts, tasks))
     }
 
     /// Returns a counter that is incremented with each change.

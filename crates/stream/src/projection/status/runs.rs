@@ -54,8 +54,11 @@ impl RunOutcome {
 pub struct RunEntry {
     /// Its id, if known.
     pub run_id: Option<Arc<str>>,
-    /// Its number in the thread, from 1; `None` if not all runs were listed.
+    /// Its number in the thread by the time of its creation, from 1; `None` if not all runs were listed, or if the server no longer
+    /// lists it.
     pub number: Option<usize>,
+    /// Its number among the runs known here, from 1; `None` if the numbers in the thread are known.
+    pub nth_here: Option<usize>,
     pub outcome: RunOutcome,
     /// When it was requested, by the server's record.
     pub requested: Option<Timestamp>,
@@ -93,12 +96,14 @@ impl RunEntry {
         Some(self.began?.duration_since(self.requested?)).filter(|wait| !wait.is_negative())
     }
 
-    /// Returns its name: `run 3`, or with its id if its number is unknown.
+    /// Returns its name, the same in every view: `run 3` in the thread, `run 3 here` if the thread may have more runs, or with its
+    /// id if the server no longer lists it.
     pub fn name(&self) -> String {
-        match (self.number, &self.run_id) {
-            (Some(number), _) => format!("run {number}"),
-            (None, Some(id)) => format!("run {}", runtail_core::text::short_id(id)),
-            (None, None) => "run".into(),
+        match (self.number, self.nth_here, &self.run_id) {
+            (Some(number), ..) => format!("run {number}"),
+            (None, Some(nth), _) => format!("run {nth} here"),
+            (None, None, Some(id)) => format!("run {}", runtail_core::text::short_id(id)),
+            (None, None, None) => "run".into(),
         }
     }
 }
@@ -124,16 +129,29 @@ pub(super) fn entries(status: &Status) -> Vec<RunEntry> {
             from_record(status, record, seen, is_newest, is_all.then_some(i + 1))
         })
         .collect();
+    let mut newest = entries.len();
     for run in live() {
         let is_listed = run.id.as_ref().is_some_and(|id| records.iter().any(|record| record.run_id == **id));
         // A run without an id is one of the listed runs, if there is a list.
-        if !is_listed && (run.id.is_some() || status.records.is_none()) {
-            let number = is_all.then_some(entries.len() + 1);
-            let mut entry = from_stream(status, run, number);
-            if entry.outcome == RunOutcome::Unknown && is_all && is_older_than_records(status, &entry) {
-                entry.outcome = RunOutcome::Deleted;
-            }
-            entries.push(entry);
+        if is_listed || (run.id.is_none() && status.records.is_some()) {
+            continue;
+        }
+        let mut entry = from_stream(status, run, None);
+        // The server counts it no longer: it was rolled back or deleted.
+        let is_gone = is_all && is_older_than_records(status, &entry);
+        if is_gone && entry.outcome == RunOutcome::Unknown {
+            entry.outcome = RunOutcome::Deleted;
+        }
+        if is_all && !is_gone {
+            newest += 1;
+            entry.number = Some(newest);
+        }
+        let later = entries.iter().position(|known| known.first_seq.is_some_and(|seq| seq > run.first_seq));
+        entries.insert(later.filter(|_| is_gone).unwrap_or(entries.len()), entry);
+    }
+    if !is_all {
+        for (nth, entry) in entries.iter_mut().enumerate() {
+            entry.nth_here = Some(nth + 1);
         }
     }
     entries
@@ -193,6 +211,7 @@ fn from_record(
     RunEntry {
         run_id: Some(record.run_id.as_str().into()),
         number,
+        nth_here: None,
         outcome,
         requested: record.created_at,
         began: began(status, record, seen, outcome, ended),
@@ -307,6 +326,7 @@ fn from_stream(status: &Status, run: &LiveRun, number: Option<usize>) -> RunEntr
     RunEntry {
         run_id: run.id.clone(),
         number,
+        nth_here: None,
         outcome,
         requested: None,
         began: run.began,

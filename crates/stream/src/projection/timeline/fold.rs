@@ -243,11 +243,19 @@ impl Timeline {
         id: Option<&str>,
         stamp: EventStamp,
     ) -> u64 {
-        let parent = self.parent_in_attempt(parent, stamp);
+        let parent = self.parent_in_attempt(parent, stamp).or_else(|| self.only_running_node());
         let ns = parent.and_then(|key| self.bar(key)).map_or_else(|| [].into(), |bar| bar.ns.clone());
         let mut bar = self.new_bar(kind, name, ns, parent, stamp);
         bar.estimated = !stamp.source.is_exact();
         self.push_bar(bar, id)
+    }
+
+    /// Returns the node of the root graph that runs alone: a call that names no node belongs to it.
+    fn only_running_node(&self) -> Option<u64> {
+        let is_running =
+            |key: &&u64| self.bar(**key).is_some_and(|bar| bar.kind == BarKind::Node && bar.state == BarState::Running);
+        let mut running = self.siblings(None).iter().rev().take(NEAR).filter(is_running);
+        running.next().copied().filter(|_| running.next().is_none())
     }
 
     /// Applies the start time and step of a bar as reported by a better source.
@@ -372,7 +380,14 @@ impl Timeline {
         }
     }
 
-    fn new_bar(&mut self, kind: BarKind, name: &str, ns: Namespace, parent: Option<u64>, stamp: EventStamp) -> Bar {
+    pub(super) fn new_bar(
+        &mut self,
+        kind: BarKind,
+        name: &str,
+        ns: Namespace,
+        parent: Option<u64>,
+        stamp: EventStamp,
+    ) -> Bar {
         Bar {
             kind,
             name: self.names.get(name),
@@ -401,7 +416,7 @@ impl Timeline {
     }
 
     /// Adds a bar and returns its key.
-    fn push_bar(&mut self, mut bar: Bar, id: Option<&str>) -> u64 {
+    pub(super) fn push_bar(&mut self, mut bar: Bar, id: Option<&str>) -> u64 {
         let key = self.bars.evicted() + self.bars.len() as u64;
         bar.parent = bar.parent.filter(|parent| *parent >= self.bars.evicted());
         let (parent, source, started) = (bar.parent, bar.source, bar.started);

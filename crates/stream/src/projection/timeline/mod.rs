@@ -12,9 +12,10 @@ mod recorded;
 mod tests;
 
 pub use critical::{Segment, Span, critical_path, own_time};
+pub(super) use recorded::RunHistory;
 
 use super::rows::{Rows, Weigh, namespace_weight};
-use super::status::{Checkpoint, RunEntry, RunOutcome};
+use super::status::{RunEntry, RunOutcome};
 use crate::{Interner, Item, Namespace, Outcome, Record, Seq};
 use fold::Scope;
 use jiff::{SignedDuration, Timestamp};
@@ -278,6 +279,11 @@ impl Attempt {
         self.is_filled
     }
 
+    /// Returns whether only messages report its nodes, so that nodes without messages are not known.
+    pub fn is_from_messages(&self) -> bool {
+        !self.exact && self.sources().eq([BarSource::Messages])
+    }
+
     /// Returns whether its bars come only from checkpoints.
     pub fn is_from_checkpoints(&self) -> bool {
         self.sources().eq([BarSource::Checkpoints])
@@ -420,11 +426,9 @@ impl Timeline {
         mentioned.or_else(running).or(started.checked_sub(1)).map(key)
     }
 
-    /// Applies the times and the outcome of a run from the server's record.
-    ///
-    /// `checkpoints` are those of the run, oldest first. They provide the steps of a run that the stream didn't
+    /// Applies the times and the outcome of a run from the server's record. The history provides the steps that the stream didn't
     /// contain.
-    pub(super) fn apply_run<'a>(&mut self, run: &RunEntry, checkpoints: impl Iterator<Item = &'a Checkpoint>) {
+    pub(super) fn apply_run(&mut self, run: &RunEntry, history: &RunHistory<'_>) {
         let Some(id) = run.run_id.as_deref().filter(|_| run.is_recorded) else { return };
         let is_of_run = |attempt: &Attempt| attempt.run_id.as_deref() == Some(id) && !attempt.is_superseded;
         self.changes += 1;
@@ -435,14 +439,17 @@ impl Timeline {
             let is_only = attempt.number == 1 && !attempt.is_recorded;
             match of_run.next_back() {
                 Some((_, last)) => last.apply_record(run, false),
-                None if is_only => self.fill_times(first, run, checkpoints),
+                None if is_only => {
+                    self.fill_times(first, run, &history.checkpoints);
+                    self.fill_steps(first, run, history);
+                }
                 None => {}
             }
         } else if (run.outcome.is_over() || run.outcome == RunOutcome::Running)
             && !self.is_open()
             && self.attempts.back().is_none_or(|last| run.began.is_some_and(|began| began >= last.started))
         {
-            self.begin_recorded(run, checkpoints);
+            self.begin_recorded(run, history);
         }
     }
 

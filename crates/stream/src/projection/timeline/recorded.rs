@@ -2,15 +2,25 @@
 //! contain.
 
 use super::fold::{EventStamp, EventTime, MAX_DETAIL};
-use super::{Attempt, Bar, BarKind, BarSource, BarState, Clock, Timeline};
-use crate::projection::status::{Checkpoint, RunEntry, RunOutcome};
+use super::{Attempt, Bar, BarKind, BarSource, BarState, Clock, Known, Recorded, Timeline};
+use crate::projection::status::{RunEntry, RunOutcome};
 use crate::{Namespace, Seq};
 use jiff::Timestamp;
-use runtail_core::model::StateFacts;
+use runtail_core::model::{StateFacts, TaskFacts};
 use runtail_core::text;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 impl Attempt {
+    /// Uses only the times of the server's record, because none of the stream's events has a step.
+    fn use_record_only(&mut self, run: &RunEntry) {
+        let (Some(began), Some(ended)) = (run.began, run.ended) else { return };
+        (self.started, self.ended, self.seen) = (began, Some(ended.max(began)), ended.max(began));
+        self.recorded = Recorded { start: true, end: true };
+        (self.known, self.clock) = (Known { start: true, end: true }, Clock::Server);
+        (self.is_arrival_timed, self.is_filled) = (false, true);
+    }
+
     /// Applies the server's record of a run to its first or a later attempt.
     pub(super) fn apply_record(&mut self, run: &RunEntry, is_first: bool) {
         if let Some(began) = run.began.filter(|_| is_first && !self.known.start) {
@@ -36,67 +46,208 @@ impl Attempt {
     }
 }
 
+/// What the thread's history says of a run.
+#[derive(Debug, Default)]
+pub(in crate::projection) struct RunHistory<'a> {
+    /// The checkpoint of another run at which it continued, and the tasks there that it executed.
+    pub resumed: Option<(&'a StateFacts, Vec<&'a TaskFacts>)>,
+    /// Its checkpoints, oldest first.
+    pub checkpoints: Vec<&'a StateFacts>,
+}
+
+/// A task that a run executed, by the thread's history.
+struct RecordedTask<'a> {
+    node: &'a str,
+    id: Option<&'a str>,
+    step: Option<i64>,
+    began: Timestamp,
+    /// `None` while the run is active.
+    ended: Option<Timestamp>,
+    state: BarState,
+    detail: Option<Box<str>>,
+    /// Whether it ran alone. For parallel tasks, the next checkpoint only shows when the slowest of them was done.
+    is_alone: bool,
+}
+
+impl<'a> RunHistory<'a> {
+    /// Returns the tasks that the run executed, oldest first. Each checkpoint names the tasks that run until the next one.
+    fn tasks(&self, run: &RunEntry) -> Vec<RecordedTask<'a>> {
+        let mut tasks = Vec::new();
+        if let (Some((facts, resumed)), Some(began)) = (&self.resumed, run.began) {
+            let next = self.checkpoints.first().copied();
+            let read = resumed.iter().filter_map(|task| self.task(run, (facts, task), next, (began, resumed.len())));
+            // The next checkpoint shows that they are done, whatever happened in the run before.
+            tasks.extend(read.map(|task| match next {
+                Some(_) => RecordedTask { state: BarState::Done, detail: None, ..task },
+                None => task,
+            }));
+        }
+        for (nth, facts) in self.checkpoints.iter().copied().enumerate() {
+            let next = self.checkpoints.get(nth + 1).copied();
+            let Some(began) = facts.created_at else { continue };
+            // The tasks before which it paused never ran in this run.
+            if next.is_none() && run.outcome == RunOutcome::Paused {
+                continue;
+            }
+            let of_step = facts.tasks.iter();
+            tasks.extend(of_step.filter_map(|task| self.task(run, (facts, task), next, (began, facts.tasks.len()))));
+        }
+        tasks
+    }
+
+    fn task(
+        &self,
+        run: &RunEntry,
+        (facts, task): (&'a StateFacts, &'a TaskFacts),
+        next: Option<&StateFacts>,
+        (began, parallel): (Timestamp, usize),
+    ) -> Option<RecordedTask<'a>> {
+        if task.node.starts_with("__") {
+            return None;
+        }
+        let (state, detail) = match (&task.error, next) {
+            (Some(error), _) if task.is_failed() => (BarState::Failed, Some(text::head(error, MAX_DETAIL).into())),
+            (Some(_), _) => (BarState::Abandoned, None),
+            (None, _) if !task.questions.is_empty() => (BarState::Interrupted, None),
+            (None, None) if !task.has_result => (BarState::Abandoned, None),
+            _ => (BarState::Done, None),
+        };
+        let ended = next.map_or(run.ended, |next| next.created_at);
+        Some(RecordedTask {
+            node: &task.node,
+            id: Some(task.id.as_str()).filter(|id| !id.is_empty()),
+            step: facts.step.map(|step| step.saturating_add(1)),
+            began,
+            ended: ended.filter(|_| run.outcome.is_over() || next.is_some()),
+            state,
+            detail,
+            is_alone: parallel == 1,
+        })
+    }
+}
+
 impl Timeline {
     /// Adds a run that the stream didn't contain, from its record and the history.
-    pub(super) fn begin_recorded<'a>(&mut self, run: &RunEntry, checkpoints: impl Iterator<Item = &'a Checkpoint>) {
+    pub(super) fn begin_recorded(&mut self, run: &RunEntry, history: &RunHistory<'_>) {
         let Some(began) = run.began else { return };
         let seq = run.end_seq.or(run.first_seq).unwrap_or_default();
         let timed = EventTime { at: began, known: true, server: Some(None) };
         self.begin_attempt(run.run_id.clone(), 1, seq, timed);
-        self.add_recorded_steps(run, seq, checkpoints);
+        for task in history.tasks(run) {
+            let stamp = EventStamp { seq, time: task.began, known: true, source: BarSource::Checkpoints };
+            let key = self.add_node(None, task.node, task.id, Namespace::default(), task.step, stamp, false);
+            if let Some(bar) = self.bar_mut(key) {
+                bar.estimated = !task.is_alone;
+            }
+            if let Some(ended) = task.ended {
+                self.close(key, task.state, task.detail, EventStamp { time: ended, ..stamp });
+            }
+        }
         if let Some(attempt) = self.attempts.back_mut() {
             attempt.is_recorded = true;
             attempt.apply_record(run, true);
         }
     }
 
-    /// Adds the steps of a run from its checkpoints. Each checkpoint names the nodes that run until the next
-    /// checkpoint.
-    fn add_recorded_steps<'a>(&mut self, run: &RunEntry, seq: Seq, checkpoints: impl Iterator<Item = &'a Checkpoint>) {
-        let mut checkpoints = checkpoints.map(|checkpoint| &checkpoint.facts).peekable();
-        while let Some(facts) = checkpoints.next() {
-            let Some(began) = facts.created_at else { continue };
-            let next = checkpoints.peek();
-            let ended = next.map_or(run.ended, |next| next.created_at);
-            for task in facts.tasks.iter().filter(|task| !task.node.starts_with("__")) {
-                let stamp = EventStamp { seq, time: began, known: true, source: BarSource::Checkpoints };
-                let id = Some(task.id.as_str()).filter(|id| !id.is_empty());
-                let step = facts.step.map(|step| step.saturating_add(1));
-                let key = self.add_node(None, &task.node, id, Namespace::default(), step, stamp, false);
-                // For parallel nodes, the next checkpoint only shows when the slowest of them was done.
-                let is_alone = facts.tasks.len() == 1;
-                if let Some(bar) = self.bar_mut(key) {
-                    bar.estimated = !is_alone;
-                }
-                let (state, detail) = match (&task.error, next) {
-                    (Some(error), _) if task.is_failed() => {
-                        (BarState::Failed, Some(text::head(error, MAX_DETAIL).into()))
+    /// Adds the steps that the stream of a run didn't contain: those before it joined, those in a gap, and nodes that its modes don't
+    /// report.
+    pub(super) fn fill_steps(&mut self, at: usize, run: &RunEntry, history: &RunHistory<'_>) {
+        // Bars are in order of their attempts.
+        let is_newest = at + 1 == self.attempts.len();
+        let Some(attempt) = self.attempts.get(at).filter(|of| is_newest && of.ended.is_some()) else { return };
+        if !run.outcome.is_over() {
+            return;
+        }
+        let nodes = attempt.children.iter().filter(|key| self.bar(**key).is_some_and(|bar| bar.kind == BarKind::Node));
+        let mut unknown: Vec<u64> = nodes.copied().collect();
+        let (had_none, is_joined) = (unknown.is_empty(), attempt.is_joined);
+        let tasks = history.tasks(run);
+        let mut missing: Vec<&RecordedTask<'_>> = Vec::new();
+        // A stream that joined later contains the last ones.
+        let in_order: Vec<&RecordedTask<'_>> =
+            if is_joined { tasks.iter().rev().collect() } else { tasks.iter().collect() };
+        for task in in_order {
+            match self.position_of(task, &unknown, is_joined) {
+                Some(found) => {
+                    let key = unknown.remove(found);
+                    if let (Some(id), Some(bar)) = (task.id, self.bar_mut(key)) {
+                        bar.id.get_or_insert_with(|| id.into());
                     }
-                    (Some(_), _) => (BarState::Abandoned, None),
-                    (None, None) if !task.questions.is_empty() => (BarState::Interrupted, None),
-                    (None, None) if !task.has_result => (BarState::Abandoned, None),
-                    _ => (BarState::Done, None),
-                };
-                if let Some(ended) = ended.filter(|_| run.outcome.is_over() || next.is_some()) {
-                    self.close(key, state, detail, EventStamp { time: ended, ..stamp });
                 }
+                None => missing.push(task),
             }
         }
+        // A bar that no checkpoint has may be one of these.
+        let left: Vec<Arc<str>> = unknown.iter().filter_map(|key| Some(self.bar(*key)?.name.clone())).collect();
+        missing.retain(|task| !left.iter().any(|name| **name == *task.node));
+        if missing.is_empty() {
+            return;
+        }
+        missing.sort_by_key(|task| task.step);
+        if had_none && let Some(attempt) = self.attempts.get_mut(at) {
+            attempt.use_record_only(run);
+        }
+        let seq = self.attempts.get(at).map_or(Seq::START, |attempt| attempt.last_seq);
+        missing.iter().for_each(|task| self.fill_step(task, seq));
+        self.sort_steps(at);
+    }
+
+    /// Returns the index of the bar of a task: by its id, else the first with its name that may be in its step.
+    fn position_of(&self, task: &RecordedTask<'_>, keys: &[u64], from_end: bool) -> Option<usize> {
+        let bar = |at: usize| keys.get(at).and_then(|key| self.bar(*key));
+        if let Some(at) =
+            (0..keys.len()).find(|at| task.id.is_some() && bar(*at).is_some_and(|bar| bar.id() == task.id))
+        {
+            return Some(at);
+        }
+        let may_be = |at: &usize| {
+            bar(*at).is_some_and(|bar| {
+                let has_step = bar.step.is_none() || task.step.is_none() || bar.step == task.step;
+                *bar.name == *task.node && has_step && (bar.id.is_none() || task.id.is_none())
+            })
+        };
+        if from_end { (0..keys.len()).rev().find(may_be) } else { (0..keys.len()).find(may_be) }
+    }
+
+    fn fill_step(&mut self, task: &RecordedTask<'_>, seq: Seq) {
+        let stamp = EventStamp { seq, time: task.began, known: true, source: BarSource::Checkpoints };
+        let mut bar = self.new_bar(BarKind::Node, task.node, Namespace::default(), None, stamp);
+        let ended = task.ended.unwrap_or(task.began).max(task.began);
+        (bar.ended, bar.state, bar.detail, bar.step) = (Some(ended), task.state, task.detail.clone(), task.step);
+        (bar.estimated, bar.recorded) = (!task.is_alone, Recorded { start: true, end: true });
+        (bar.known.end, bar.seen) = (task.ended.is_some(), ended);
+        self.push_bar(bar, task.id);
+    }
+
+    /// Orders the nodes of an attempt by their steps.
+    fn sort_steps(&mut self, at: usize) {
+        let children = |timeline: &Timeline| -> Vec<u64> {
+            timeline.attempts.get(at).map(|attempt| attempt.children.clone()).unwrap_or_default()
+        };
+        let step = |timeline: &Timeline, key: u64| timeline.bar(key).and_then(|bar| timeline.step(bar));
+        let mut keys = children(self);
+        keys.sort_by_key(|key| step(self, *key));
+        let mut before = None;
+        for key in &keys {
+            let own = step(self, *key);
+            if let Some(bar) = self.bar_mut(*key).filter(|bar| bar.kind == BarKind::Node) {
+                bar.leads = before != Some(own);
+                before = Some(own);
+            }
+        }
+        if let Some(attempt) = self.attempts.get_mut(at) {
+            attempt.children = keys;
+        }
+        (self.shape, self.changes) = (self.shape + 1, self.changes + 1);
     }
 
     /// Sets the times of an attempt's steps that were replayed without times. A checkpoint is written when one step
     /// ends and the next one begins. Only steps of the root graph have checkpoints in the thread's history, so bars
     /// inside of nodes get no times.
-    pub(super) fn fill_times<'a>(
-        &mut self,
-        attempt: usize,
-        run: &RunEntry,
-        checkpoints: impl Iterator<Item = &'a Checkpoint>,
-    ) {
-        let checkpoints: Vec<&StateFacts> = checkpoints.map(|checkpoint| &checkpoint.facts).collect();
+    pub(super) fn fill_times(&mut self, attempt: usize, run: &RunEntry, checkpoints: &[&StateFacts]) {
         let written: HashMap<i64, Timestamp> =
             checkpoints.iter().filter_map(|facts| Some((facts.step?, facts.created_at?))).collect();
-        let steps = self.find_steps(attempt, &checkpoints);
+        let steps = self.find_steps(attempt, checkpoints);
         for (key, step) in &steps {
             let Some(bar) = self.bar_mut(*key) else { continue };
             bar.step = Some(*step);

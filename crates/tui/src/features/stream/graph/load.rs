@@ -9,6 +9,7 @@ use crate::widgets::area::Area;
 use jiff::Timestamp;
 use runtail_api::ApiError;
 use runtail_core::graph::Graph;
+use runtail_stream::projection::{Attempt, RunEntry, RunOutcome};
 use std::sync::Arc;
 
 /// Graphs that are kept for other threads.
@@ -159,6 +160,29 @@ impl Viewer {
     /// Returns the name of the thread's graph, if it is known.
     pub(super) fn graph_name(&self) -> Option<String> {
         self.present().status.thread_records().thread?.graph_id.clone().or_else(|| self.started_assistant())
+    }
+
+    /// Returns which part of the thread's runs the Graph view counts, unless it counts all of them.
+    pub(super) fn runs_in_graph(&self) -> Option<String> {
+        let (timeline, status) = (&self.projections.timeline, &self.projections.status);
+        let attempts = || timeline.attempts().map(|(_, attempt)| attempt).filter(|attempt| !attempt.is_superseded);
+        if attempts().any(|attempt| attempt.is_from_messages()) {
+            return Some("nodes with messages only".into());
+        }
+        let began = status.runs().iter().filter(|run| run.outcome != RunOutcome::Queued);
+        let known = |run: &&RunEntry| {
+            let is_of_run = |attempt: &Attempt| attempt.run_id == run.run_id && !attempt.children.is_empty();
+            // A run that just began has no steps yet.
+            attempts().any(is_of_run) || run.outcome == RunOutcome::Running
+        };
+        let (all, counted) = (began.clone().count(), began.clone().filter(known).count());
+        let is_all_listed = began.clone().all(|run| run.number.is_some() || run.outcome == RunOutcome::Deleted);
+        match (is_all_listed, counted < all) {
+            _ if timeline.attempts().len() == 0 || self.is_recording() || !self.has_snapshots() => None,
+            (false, _) => Some("this stream".into()),
+            (true, true) => Some(format!("{counted} of {all} runs")),
+            (true, false) => None,
+        }
     }
 
     /// Updates the Graph view in its area.

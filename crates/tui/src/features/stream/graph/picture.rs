@@ -200,7 +200,7 @@ impl Picture {
         let ran = (0..self.rows()).filter(|row| self.activity(*row).visits > 0 || self.stop(*row).is_some());
         let key = |row: &usize| {
             let activity = self.activity(*row);
-            (self.stop(*row).is_some(), activity.running > 0, activity.last)
+            (self.stop(*row).is_some(), activity.running > 0, activity.began)
         };
         ran.max_by_key(key).or((self.rows() > 0).then_some(0))
     }

@@ -203,7 +203,9 @@ impl GraphView {
             out.text(Tone::Plain, &format!("{visits:>width$}", width = columns.visits));
         }
         if columns.time > 0 {
-            let time = if activity.has_no_times { "–".to_string() } else { span(activity.total) };
+            let tilde = if activity.is_estimated { "~" } else { "" };
+            let time =
+                if activity.has_no_times { "–".to_string() } else { format!("{tilde}{}", span(activity.total)) };
             out.text(Tone::Plain, &format!("{time:>width$}", width = columns.time));
         }
         if columns.bar > 0 && !activity.has_no_times {
@@ -267,7 +269,7 @@ impl GraphView {
     pub(super) fn path(&self, width: usize) -> Line {
         let picture = &self.picture;
         let mut visited: Vec<usize> = (0..picture.rows()).filter(|row| picture.activity(*row).visits > 0).collect();
-        visited.sort_by_key(|row| (picture.activity(*row).running > 0, picture.activity(*row).last));
+        visited.sort_by_key(|row| (picture.activity(*row).running > 0, picture.activity(*row).began));
         let running = visited.iter().filter(|row| picture.activity(**row).running > 0).count();
         let shown = visited.len() - running.saturating_sub(1);
         let mut steps: Vec<String> = vec!["START".into()];

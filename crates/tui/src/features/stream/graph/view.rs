@@ -57,6 +57,7 @@ impl GraphView {
             true => parts.push("observed".into()),
             false => parts.push(format!("{visited} of {all} visited")),
         }
+        parts.extend(viewer.runs_in_graph());
         if self.whole.is_cut() {
             parts.push("too large, truncated".into());
         }

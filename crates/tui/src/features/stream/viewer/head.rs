@@ -342,9 +342,9 @@ impl Viewer {
     pub fn next_run_number(&self) -> Option<usize> {
         let status = &self.present().status;
         status.loaded()?;
-        match status.runs().last() {
-            Some(last) => last.number.map(|number| number + 1),
-            None => Some(1),
+        match status.runs() {
+            [] => Some(1),
+            runs => runs.iter().filter_map(|run| run.number).max().map(|number| number + 1),
         }
     }
 

@@ -315,7 +315,7 @@ impl Viewer {
     }
 
     /// Returns whether the page loads snapshots of a thread; the first one is loaded before the stream.
-    fn has_snapshots(&self) -> bool {
+    pub(in crate::features::stream) fn has_snapshots(&self) -> bool {
         !self.is_recording()
             && !matches!(self.target, StreamTarget::Start { on: Target::NewThread | Target::Stateless, .. })
     }

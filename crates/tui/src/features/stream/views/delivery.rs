@@ -9,7 +9,8 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use runtail_core::text;
 use runtail_stream::projection::{
-    Connection, DeliveryLog, Liveness, NodeMetrics, Projections, RunMetrics, Usage, Work, is_start,
+    Connection, DeliveryLog, Liveness, ModelMetrics, NodeSum, Projections, RunMetrics, Timeline, Usage, Work, is_start,
+    node_sums,
 };
 use runtail_stream::{EventLog, Outcome, Seq};
 use std::time::Duration;
@@ -78,7 +79,7 @@ fn build(projections: &Projections, event_log: &EventLog, has_server: bool, mut 
     report.types(delivery);
     let runs = projections.metrics.runs();
     if let Some(run) = runs.last() {
-        report.nodes(run, if runs.len() > 1 { ", newest run" } else { "" });
+        report.nodes(run, &projections.timeline, if runs.len() > 1 { ", newest run" } else { "" });
     }
     report.connections(delivery.connections(), delivery.connections().evicted());
     report.runs(projections, runs.evicted());
@@ -247,28 +248,25 @@ impl Report<'_> {
     }
 
     /// Adds the numbers of each node in a run, and of each model. `suffix` names the run if there are several.
-    fn nodes(&mut self, run: &RunMetrics, suffix: &str) {
-        if !run.nodes.is_empty() {
-            self.title(&format!("NODES{suffix}"), &["tasks", "time", "TTFT", "tok/s", "chunks/s", "tokens"]);
-            for node in &run.nodes {
-                let name = Line::of(Tone::label(own_name(&node.name)), &text::seen(&format!("  {}", node.name), NAME));
+    fn nodes(&mut self, run: &RunMetrics, timeline: &Timeline, suffix: &str) {
+        let nodes = node_sums(run, timeline, if self.open { self.now } else { Timestamp::MIN });
+        if !nodes.is_empty() {
+            self.title(&format!("NODES{suffix}"), &["visits", "time", "TTFT", "tok/s", "chunks/s", "tokens"]);
+            for node in &nodes {
+                let name = Line::of(Tone::label(node.own_name()), &text::seen(&format!("  {}", node.name), NAME));
                 self.numbers(name, &node_numbers(node), Some(node.seq));
             }
         }
-        if !run.models.is_empty() {
-            self.title(&format!("MODELS{suffix}"), &["input", "cached", "output", "reasoning", "total"]);
-            for (model, usage) in &run.models {
-                let name = Line::of(Tone::Plain, &text::seen(&format!("  {model}"), NAME));
-                self.numbers(name, &tokens(usage), None);
+        let models: Vec<&ModelMetrics> = run.models.iter().filter(|model| model.calls > 0).collect();
+        if !models.is_empty() {
+            self.title(&format!("MODELS{suffix}"), &["calls", "input", "cached", "output", "reasoning", "total"]);
+            for model in models {
+                let name = Line::of(Tone::Plain, &text::seen(&format!("  {}", model.name), NAME));
+                self.numbers(name, &calls_and_tokens(model.calls, &model.usage), None);
             }
-            let named = run.models.iter().fold(Usage::default(), |mut sum, (_, usage)| {
-                sum.add_change(Usage::default(), *usage);
-                sum
-            });
-            let mut rest = run.work.usage;
-            rest.add_change(named, Usage::default());
-            if rest != Usage::default() {
-                self.numbers(Line::of(Tone::Dim, "  unnamed"), &tokens(&rest), None);
+            let (rest, calls) = run.unnamed();
+            if calls > 0 {
+                self.numbers(Line::of(Tone::Dim, "  not named"), &calls_and_tokens(calls, &rest), None);
             }
         }
     }
@@ -390,26 +388,22 @@ fn token_counts(work: &Work) -> String {
     format!("{} in{cached} {} out{reasoning}", text::count(input), text::count(output))
 }
 
-fn tokens(usage: &Usage) -> [String; 5] {
-    [usage.input, usage.cached, usage.output, usage.reasoning, usage.total].map(text::count)
+fn calls_and_tokens(calls: u64, usage: &Usage) -> [String; 6] {
+    [calls, usage.input, usage.cached, usage.output, usage.reasoning, usage.total].map(text::count)
 }
 
-fn node_numbers(node: &NodeMetrics) -> [String; 6] {
-    let took = if node.busy > SignedDuration::ZERO { precise(node.busy) } else { UNKNOWN.into() };
+fn node_numbers(node: &NodeSum<'_>) -> [String; 6] {
+    let unknown = || UNKNOWN.to_string();
+    let work = node.output.map(|output| &output.work);
     [
         // For a node known only from its messages, the number of executions is unknown.
-        if node.turns > 0 { text::count(node.turns) } else { UNKNOWN.into() },
-        took,
-        node.to_first_token.map_or_else(|| UNKNOWN.into(), precise),
-        rate(node.work.tokens_per_second()),
-        rate(node.work.chunks_per_second()),
-        text::count(node.work.usage.output),
+        node.activity.as_ref().map_or_else(unknown, |activity| text::count(activity.visits)),
+        node.time().and_then(|time| SignedDuration::try_from(time).ok()).map_or_else(unknown, precise),
+        node.to_first_token().map_or_else(unknown, precise),
+        rate(work.and_then(Work::tokens_per_second)),
+        rate(work.and_then(Work::chunks_per_second)),
+        work.map_or_else(unknown, |work| text::count(work.usage.output)),
     ]
-}
-
-/// Returns a node's own name, which determines its color.
-fn own_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
 }
 
 fn rate(rate: Option<f64>) -> String {

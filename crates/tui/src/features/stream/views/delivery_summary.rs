@@ -11,7 +11,9 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use runtail_core::config::prices::{Prices, Tokens};
 use runtail_core::text;
-use runtail_stream::projection::{BarKind, DeliveryLog, NodeMetrics, Projections, Role, RunMetrics, Usage};
+use runtail_stream::projection::{
+    BarKind, DeliveryLog, ModelMetrics, NodeSum, Projections, RunMetrics, Usage, node_sums, time_of_nodes,
+};
 use runtail_stream::{EventLog, Seq};
 use std::time::Duration;
 
@@ -289,27 +291,34 @@ impl Summary<'_> {
         };
         let heads = ["IN", "CACHED", "OUT", "REASONING"].map(str::to_string);
         let mut lines = vec![Line::of(Tone::Dim, &columns("MODEL", "CALLS", heads, "COST"))];
-        for (model, usage) in &run.models {
-            let count = self.calls_of(run, model);
-            let count = if count > 0 { text::count(count) } else { UNKNOWN.into() };
-            let cost = self.cost(std::slice::from_ref(&(model.clone(), *usage)), *usage);
-            let name = text::seen(model, NAME - 1);
-            lines.push(Line::of(Tone::Plain, &columns(&pad_name(&name), &count, numbers(usage), &cost)));
+        let count = |calls: u64| if calls > 0 { text::count(calls) } else { UNKNOWN.into() };
+        for model in run.models.iter().filter(|model| model.calls > 0) {
+            let cost = self.cost(std::slice::from_ref(model), model.usage);
+            let name = text::seen(&model.name, NAME - 1);
+            lines.push(Line::of(
+                Tone::Plain,
+                &columns(&pad_name(&name), &count(model.calls), numbers(&model.usage), &cost),
+            ));
+        }
+        let (rest, calls) = run.unnamed();
+        if calls > 0 && run.models.iter().any(|model| model.calls > 0) {
+            lines.push(Line::of(Tone::Dim, &columns("model not named", &count(calls), numbers(&rest), UNKNOWN)));
         }
         lines.push(Line::of(Tone::Dim, &"─".repeat(TOKENS)));
         let name = self.run_name(run);
         let cost = self.cost(&run.models, run.work.usage);
-        let count = self.ai_messages(run.run_id.as_deref());
-        lines.push(Line::of(Tone::Strong, &columns(&name, &count, numbers(&run.work.usage), &cost)));
+        let totals = columns(&name, &count(run.work.calls), numbers(&run.work.usage), &cost);
+        lines.push(Line::of(Tone::Strong, &totals));
         if runs.len() > 1 {
-            let (mut sum, mut models) = (Usage::default(), Vec::new());
+            let (mut sum, mut models, mut calls) = (Usage::default(), Vec::new(), 0);
             for run in runs.iter() {
                 sum.add_change(Usage::default(), run.work.usage);
                 models.extend(run.models.iter().cloned());
+                calls += run.work.calls;
             }
             let name = format!("{} runs read", text::count(runs.len() as u64));
             let cost = self.cost(&models, sum);
-            lines.push(Line::of(Tone::Strong, &columns(&name, &self.ai_messages(None), numbers(&sum), &cost)));
+            lines.push(Line::of(Tone::Strong, &columns(&name, &count(calls), numbers(&sum), &cost)));
         }
         let mut foot = Vec::new();
         if !self.prices.models.is_empty() {
@@ -329,89 +338,107 @@ impl Summary<'_> {
         text::seen(&entry.map_or_else(id, |entry| entry.name()), NAME - 1)
     }
 
-    /// Returns the number of calls of a model in a run.
-    fn calls_of(&self, run: &RunMetrics, model: &str) -> u64 {
-        let timeline = &self.projections.timeline;
-        let bars = timeline.bars().iter().filter(|bar| bar.kind == BarKind::Model && &*bar.name == model);
-        let is_of_run = |attempt: u64| timeline.attempt(attempt).is_some_and(|attempt| attempt.run_id == run.run_id);
-        bars.filter(|bar| is_of_run(bar.attempt)).count() as u64
-    }
-
-    /// Returns the number of model messages with usage, of a run or of all.
-    fn ai_messages(&self, run: Option<&str>) -> String {
-        let messages = self.projections.messages.items().iter();
-        let is_counted = |message: &&runtail_stream::projection::Message| {
-            message.role == Role::Ai && message.usage.is_some() && (run.is_none() || message.run_id.as_deref() == run)
-        };
-        match messages.filter(is_counted).count() {
-            0 => UNKNOWN.to_string(),
-            count => text::count(count as u64),
-        }
-    }
-
     /// Returns the cost of tokens, or a dash if the price of any of them is unknown.
-    fn cost(&self, models: &[(std::sync::Arc<str>, Usage)], all: Usage) -> String {
+    fn cost(&self, models: &[ModelMetrics], all: Usage) -> String {
         let mut named = Usage::default();
-        models.iter().for_each(|(_, usage)| named.add_change(Usage::default(), *usage));
-        let cost = |(model, usage): &(std::sync::Arc<str>, Usage)| {
-            let Usage { input, cached, output, reasoning, .. } = *usage;
+        models.iter().for_each(|model| named.add_change(Usage::default(), model.usage));
+        let cost = |model: &ModelMetrics| {
+            let Usage { input, cached, output, reasoning, .. } = model.usage;
             if input + output == 0 {
                 return Some(0.0);
             }
-            Some(self.prices.of(model)?.cost(Tokens { input, cached, output, reasoning }))
+            Some(self.prices.of(&model.name)?.cost(Tokens { input, cached, output, reasoning }))
         };
         let sum: Option<f64> = models.iter().map(cost).sum();
         let is_all = named.input == all.input && named.output == all.output;
         sum.filter(|_| is_all).map_or_else(|| UNKNOWN.into(), |sum| self.prices.amount(sum))
     }
 
-    /// Returns the time, the share and the tokens of each node of the newest run.
+    /// Returns the visits, the time, the share and the tokens of each node of the newest run, and their sums.
     fn by_node(&self) -> Vec<Row> {
         let Some(run) = self.projections.metrics.runs().last() else { return Vec::new() };
-        let mut nodes: Vec<&NodeMetrics> = run.nodes.iter().collect();
-        let busy = |node: &NodeMetrics| Duration::try_from(node.busy).unwrap_or_default();
-        let is_root = |node: &&NodeMetrics| !node.name.contains('/');
-        let sum: Duration = nodes.iter().copied().filter(is_root).map(busy).sum();
+        // In a closed stream nothing grows.
+        let now = if self.open { self.now } else { Timestamp::MIN };
+        let mut nodes = node_sums(run, &self.projections.timeline, now);
         if nodes.is_empty() {
             return Vec::new();
         }
-        nodes.sort_by_key(|node| std::cmp::Reverse(node.busy));
-        let mut rows = vec![line(section("by node", self.width))];
-        let wide = self.width >= MIN_WIDE;
-        let name = if wide { 24 } else { NAME };
-        let bar = if wide { 20 } else { 10 };
-        let head = format!(
-            "{:<name$}{:>6}{:>9}  {:<share$}{:>12}",
-            "NODE",
-            "CALLS",
-            "TIME",
-            "SHARE",
-            "IN→OUT",
-            share = bar + 6
-        );
-        rows.push(line(Line::of(Tone::Dim, &head)));
-        for node in nodes.into_iter().take(MAX_NODES) {
-            let own_name = node.name.rsplit('/').next().unwrap_or(&node.name);
-            let mut row = Line::of(Tone::label(own_name), &text::seen(&node.name, name - 1));
-            pad(&mut row, name);
-            let turns = if node.turns > 0 { text::count(node.turns) } else { UNKNOWN.into() };
-            let is_timed = node.busy > SignedDuration::ZERO;
-            let time = if is_timed { span(busy(node)) } else { UNKNOWN.into() };
-            row.push(Tone::Plain, &format!("{turns:>6}{time:>9}  "));
-            if is_timed && !sum.is_zero() {
-                let share = busy(node).as_secs_f64() / sum.as_secs_f64();
-                row.push(Tone::label(own_name), &strip::bar(share, bar));
-                row.push(Tone::Plain, &format!(" {:.0}%", share * 100.0));
-            }
-            let usage = node.work.usage;
-            if usage.input + usage.output > 0 {
-                let tokens = format!("{}→{}", short_count(usage.input), short_count(usage.output));
-                pad(&mut row, name + 6 + 9 + 2 + bar + 6);
-                row.push(Tone::Plain, &format!("{tokens:>12}"));
-            }
-            rows.push(Row { line: row, seq: Some(node.seq) });
+        let sum = time_of_nodes(&nodes);
+        nodes.sort_by_key(|node| std::cmp::Reverse(node.time()));
+        let table = NodeTable::new(self.width, sum);
+        let title = format!("by node · {}", self.run_name(run));
+        let mut rows = vec![line(section(&title, self.width)), line(table.head())];
+        let omitted = nodes.len().saturating_sub(MAX_NODES);
+        for node in nodes.iter().take(MAX_NODES) {
+            rows.push(Row { line: table.row(node), seq: Some(node.seq) });
+        }
+        let rest = run.outside_nodes();
+        if rest.input + rest.output > 0 {
+            rows.push(line(table.total(Tone::Dim, "node not named", None, rest)));
+        }
+        if omitted > 0 {
+            rows.push(line(Line::of(Tone::Dim, &format!("… {} more nodes", text::count(omitted as u64)))));
+        }
+        if nodes.len() > 1 {
+            let total = table.total(Tone::Strong, "all nodes", Some(sum), run.work.usage);
+            rows.push(Row { line: total, seq: nodes.iter().map(|node| node.seq).max() });
         }
         rows
+    }
+}
+
+/// The columns of the table of nodes.
+struct NodeTable {
+    name: usize,
+    bar: usize,
+    /// The time of all nodes.
+    sum: Duration,
+}
+
+impl NodeTable {
+    fn new(width: usize, sum: Duration) -> NodeTable {
+        let (name, bar) = if width >= MIN_WIDE { (24, 20) } else { (NAME, 10) };
+        NodeTable { name, bar, sum }
+    }
+
+    fn head(&self) -> Line {
+        let (name, share) = (self.name, self.bar + 6);
+        let head = format!("{:<name$}{:>6}{:>9}  {:<share$}{:>12}", "NODE", "VISITS", "TIME", "SHARE", "IN→OUT");
+        Line::of(Tone::Dim, &head)
+    }
+
+    fn row(&self, node: &NodeSum<'_>) -> Line {
+        let tone = Tone::label(node.own_name());
+        let mut row = Line::of(tone, &text::seen(&node.name, self.name - 1));
+        pad(&mut row, self.name);
+        let visits = node.activity.as_ref().map_or_else(|| UNKNOWN.into(), |activity| text::count(activity.visits));
+        let tilde = if node.activity.as_ref().is_some_and(|activity| activity.is_estimated) { "~" } else { "" };
+        let time = node.time().map_or_else(|| UNKNOWN.into(), |time| format!("{tilde}{}", span(time)));
+        row.push(Tone::Plain, &format!("{visits:>6}{time:>9}  "));
+        if let Some(time) = node.time().filter(|_| !self.sum.is_zero()) {
+            let share = time.as_secs_f64() / self.sum.as_secs_f64();
+            row.push(tone, &strip::bar(share, self.bar));
+            row.push(Tone::Plain, &format!(" {:.0}%", share * 100.0));
+        }
+        self.tokens(&mut row, Tone::Plain, node.output.map(|output| output.work.usage).unwrap_or_default());
+        row
+    }
+
+    fn total(&self, tone: Tone, name: &str, time: Option<Duration>, usage: Usage) -> Line {
+        let mut row = Line::of(tone, name);
+        pad(&mut row, self.name + 6);
+        let time = time.filter(|time| !time.is_zero()).map(span).unwrap_or_default();
+        row.push(tone, &format!("{time:>9}"));
+        self.tokens(&mut row, tone, usage);
+        row
+    }
+
+    fn tokens(&self, row: &mut Line, tone: Tone, usage: Usage) {
+        if usage.input + usage.output > 0 {
+            let tokens = format!("{}→{}", short_count(usage.input), short_count(usage.output));
+            pad(row, self.name + 6 + 9 + 2 + self.bar + 6);
+            row.push(tone, &format!("{tokens:>12}"));
+        }
     }
 }
 

@@ -206,7 +206,7 @@ pub fn head(picture: &Picture, projections: &Projections, shown: Shown, grid: &G
     if shown.nth.1 > 1 || shown.evicted > 0 || !shown.has_badge || attempt.number > 1 {
         let mut line = heading(attempt, projections, shown.now);
         if shown.nth.1 > 1 {
-            line = line.right(Tone::Dim, &format!("run {} of {} here", shown.nth.0, shown.nth.1));
+            line = line.right(Tone::Dim, &position(&attempts, projections));
         }
         if shown.evicted > 0 {
             line = line.right(Tone::Dim, &format!(" · {}", evicted(shown.evicted)));
@@ -217,7 +217,7 @@ pub fn head(picture: &Picture, projections: &Projections, shown: Shown, grid: &G
         && let Some(axis) = &picture.axis
     {
         lines.push(overview(picture, axis, grid));
-        lines.push(bracket(axis, attempt, shown, grid));
+        lines.push(bracket(axis, (attempt, picture.is_waiting), shown, grid));
     }
     let has_bars = attempts.iter().any(|attempt| !attempt.children.is_empty());
     let is_estimated = |attempt: &&Attempt| !attempt.exact && !attempt.is_from_checkpoints() && !attempt.is_filled();
@@ -232,6 +232,26 @@ pub fn head(picture: &Picture, projections: &Projections, shown: Shown, grid: &G
     lines
 }
 
+/// Returns which of the runs are shown: `run 3 of 9`, or `run 3 of 6 here` if the thread may have more.
+fn position(attempts: &[&Attempt], projections: &Projections) -> String {
+    let status = &projections.status;
+    let shown = attempts.iter().filter_map(|attempt| status.run(attempt.run_id.as_deref()?));
+    let shown: Vec<&RunEntry> = shown.collect();
+    let (of_thread, here): (Vec<usize>, Vec<usize>) =
+        (shown.iter().filter_map(|run| run.number).collect(), shown.iter().filter_map(|run| run.nth_here).collect());
+    let numbers = |numbers: &[usize], total: Option<usize>| {
+        let (first, last, total) = (numbers.first()?, numbers.last()?, total?);
+        Some(match first == last {
+            true => format!("run {first} of {total}"),
+            false => format!("runs {first} to {last} of {total}"),
+        })
+    };
+    let total = status.runs().iter().filter_map(|run| run.number).max();
+    let in_thread = numbers(&of_thread, total).filter(|_| of_thread.len() == shown.len());
+    let all_here = || numbers(&here, Some(status.runs().len())).filter(|_| here.len() == shown.len());
+    in_thread.or_else(|| all_here().map(|text| format!("{text} here"))).unwrap_or_default()
+}
+
 /// Returns the whole run in one row, its height being the calls in parallel, and its critical path.
 fn overview(picture: &Picture, axis: &Axis, grid: &Grid) -> Line {
     let room = grid.overview();
@@ -242,16 +262,18 @@ fn overview(picture: &Picture, axis: &Axis, grid: &Grid) -> Line {
     let until = (axis.ran.as_secs_f64() / axis.length.as_secs_f64() * room as f64).round() as usize;
     cells.truncate(until.max(1));
     let mut line = Line::of(Tone::Dim, "run   ");
-    let cuts: Vec<usize> = axis
+    let asks: Vec<usize> = axis
         .cuts()
-        .filter_map(|(at, _)| match Window::whole(axis.length).cells((at, at), room) {
-            Cells::At(column, _) => Some(column),
+        .map(|(at, _)| at)
+        .chain(picture.asks.iter().copied())
+        .filter_map(|at| match Window::whole(axis.length).cells((at, at), room) {
+            Cells::At(column, _) => Some(column.min(cells.len() - 1)),
             Cells::Before | Cells::After => None,
         })
         .collect();
     let mut strip = String::new();
     for (column, cell) in cells.into_iter().enumerate() {
-        if cuts.contains(&column) {
+        if asks.contains(&column) {
             line.push(Tone::Plain, &std::mem::take(&mut strip));
             line.push(Tone::Waiting, "◆");
         } else {
@@ -281,7 +303,7 @@ pub fn critical_text(picture: &Picture, room: usize) -> String {
 }
 
 /// Returns the row that marks the visible part of the run.
-fn bracket(axis: &Axis, attempt: &Attempt, shown: Shown, grid: &Grid) -> Line {
+fn bracket(axis: &Axis, (attempt, is_waiting): (&Attempt, bool), shown: Shown, grid: &Grid) -> Line {
     let room = grid.overview();
     let whole = Window::whole(axis.length);
     let (first, cells) = shown.window.unwrap_or(whole).columns_in(axis.length, room);
@@ -299,8 +321,9 @@ fn bracket(axis: &Axis, attempt: &Attempt, shown: Shown, grid: &Grid) -> Line {
     let only = if shown.only_critical { Some("critical path only".to_string()) } else { None };
     let waited = axis.waited();
     let waited = (!waited.is_zero()).then(|| format!("{} waiting cut at ◆", span(waited)));
+    let waits = is_waiting.then(|| "waiting for an answer since ◆".to_string());
     let order = shown.order.map(|order| format!("by {order}"));
-    let parts = [only, Some(part), order, Some(clock(attempt).to_string()), waited];
+    let parts = [only, Some(part), order, Some(clock(attempt).to_string()), waited, waits];
     line.push(Tone::Dim, &parts.into_iter().flatten().collect::<Vec<_>>().join(" · "));
     line
 }
@@ -365,7 +388,7 @@ pub fn bar(row: BarRow<'_>, picture: &Picture, window: Option<Window>, grid: &Gr
     }
     if grid.note > 2 {
         let room = grid.width.saturating_sub(line.width() + 2);
-        let (tone, note) = note(row.bar, times, picture);
+        let (tone, note) = note(row, times, picture);
         line.push(Tone::Plain, "  ");
         line.push(tone, &text::seen(&note, room));
     }
@@ -389,19 +412,16 @@ pub fn short_count(count: u64) -> String {
 }
 
 /// Returns the reason to look at a bar.
-fn note(bar: &Bar, times: Option<&BarTimes>, picture: &Picture) -> (Tone, String) {
+fn note(row: BarRow<'_>, times: Option<&BarTimes>, picture: &Picture) -> (Tone, String) {
+    let bar = row.bar;
     let detail = bar.detail.as_deref().map(|detail| text::clean(detail).into_owned());
     let attempt = times.and_then(|times| times.attempt).map(|attempt| format!("attempt {attempt}"));
-    let waited = times.and_then(|times| times.waited);
     match bar.state {
         BarState::Failed => {
             let parts: Vec<String> = attempt.into_iter().chain(detail).collect();
             (Tone::Dim, if parts.is_empty() { "failed".into() } else { parts.join(" · ") })
         }
-        BarState::Interrupted => match waited {
-            Some(waited) => (Tone::Dim, format!("waited {}", span(waited))),
-            None => (Tone::Dim, detail.map_or("asked".into(), |question| format!("asked: {question}"))),
-        },
+        BarState::Interrupted => (Tone::Dim, asked(row, detail, picture)),
         BarState::Abandoned => (Tone::Dim, attempt.unwrap_or("not finished".into())),
         BarState::Running => {
             let state = if picture.is_over { "end not known" } else { "running" };
@@ -417,6 +437,24 @@ fn note(bar: &Bar, times: Option<&BarTimes>, picture: &Picture) -> (Tone, String
             }
             (Tone::Dim, to_first.map(|first| format!("TTFT {:.2}s", first.as_secs_f64())).unwrap_or_default())
         }
+    }
+}
+
+/// Returns how long a question waited and who answered it, else what was asked.
+fn asked(row: BarRow<'_>, question: Option<String>, picture: &Picture) -> String {
+    if let Some(answer) = picture.answer(row.bar) {
+        return match &answer.by {
+            Some(by) => format!("{}, {}", span(answer.after), text::clean(by)),
+            None => format!("waited {}", span(answer.after)),
+        };
+    }
+    let waits = row.bar.ended.filter(|_| picture.is_open_ask(row.bar) && row.bar.known.end);
+    let waits = waits.map(|since| between(since, row.now)).filter(|waits| !waits.is_zero());
+    match (waits, question) {
+        (Some(waits), Some(question)) => format!("waiting {} · {question}", span(waits)),
+        (Some(waits), None) => format!("waiting {}", span(waits)),
+        (None, Some(question)) => format!("asked: {question}"),
+        (None, None) => "asked".into(),
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::timeline_axis::{Axis, between};
 use jiff::Timestamp;
+use runtail_core::model::{RunFacts, ThreadStatus};
 use runtail_stream::projection::{
     Attempt, Bar, BarKind, BarState, Projections, Role, Segment, Span, Timeline, Usage, critical_path, message_key,
     own_time,
@@ -59,8 +60,15 @@ pub struct BarTimes {
     pub is_slowest: bool,
     /// The number of this call among its attempts, if an earlier or later one failed.
     pub attempt: Option<u32>,
-    /// How long a person took to answer it.
-    pub waited: Option<Duration>,
+}
+
+/// An answer to a question.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// How long the run waited for it.
+    pub after: Duration,
+    /// Who answered, where the server authenticates users.
+    pub by: Option<String>,
 }
 
 /// The numbers of a model call.
@@ -87,6 +95,8 @@ pub struct Picture {
     /// `None` without known times.
     pub axis: Option<Axis>,
     bars: HashMap<u64, BarTimes>,
+    /// The answers to the attempts that asked, by number.
+    answers: HashMap<u64, Answer>,
     calls: HashMap<Box<str>, ModelCall>,
     /// The names on the critical path with their time on it, longest first.
     pub critical: Vec<(Arc<str>, Duration)>,
@@ -94,6 +104,10 @@ pub struct Picture {
     pub nodes: Vec<NamedTime>,
     /// The spans of calls, which contain nothing else.
     pub leaves: Vec<(Duration, Duration)>,
+    /// The offsets at which the run stopped to ask.
+    pub asks: Vec<Duration>,
+    /// Whether it waits for an answer now.
+    pub is_waiting: bool,
     pub is_running: bool,
     /// Whether the run is over although its end never arrived, so that the end of its open bars is not known.
     pub is_over: bool,
@@ -125,14 +139,31 @@ impl Picture {
         let path = tree.critical_path();
         picture.critical = tree.names_on(&path);
         picture.nodes = tree.times(None);
+        picture.asks = asks(timeline, &of_group, picture.axis.as_ref());
+        let newest = projections.status.runs().last().and_then(|run| run.run_id.as_deref());
+        picture.is_waiting = matches!(projections.status.status(), ThreadStatus::Waiting { .. })
+            && of_group.last().is_some_and(|attempt| {
+                attempt.state == BarState::Interrupted && (newest.is_none() || attempt.run_id.as_deref() == newest)
+            });
         picture.leaves = tree.leaves();
-        picture.bars = tree.bar_times(&path, &waits(timeline, attempts));
+        picture.bars = tree.bar_times(&path);
+        picture.answers = answers_to(projections, attempts);
         picture
     }
 
     /// Returns what the picture says of a bar.
     pub fn bar(&self, key: u64) -> Option<&BarTimes> {
         self.bars.get(&key)
+    }
+
+    /// Returns the answer to the question at which a bar stopped.
+    pub fn answer(&self, bar: &Bar) -> Option<&Answer> {
+        self.answers.get(&bar.attempt).filter(|_| bar.state == BarState::Interrupted)
+    }
+
+    /// Returns whether a bar stopped at the question that is open now.
+    pub fn is_open_ask(&self, bar: &Bar) -> bool {
+        self.is_waiting && bar.state == BarState::Interrupted && self.attempts.last() == Some(&bar.attempt)
     }
 
     /// Returns the numbers of a model call.
@@ -254,7 +285,11 @@ impl<'a> Tree<'a> {
 
     /// Returns the times of the bars at the top level or in some bars, by name, and of what ran in them.
     fn times(&self, list: Option<&[usize]>) -> Vec<NamedTime> {
-        let roots: Vec<usize> = (0..self.nodes.len()).filter(|i| self.nodes[*i].parent.is_none()).collect();
+        let mut roots: Vec<usize> = (0..self.nodes.len()).filter(|i| self.nodes[*i].parent.is_none()).collect();
+        // A call that names no node ran in one of the nodes, whose time contains it.
+        if roots.iter().any(|i| self.nodes[*i].bar.kind == BarKind::Node) {
+            roots.retain(|i| self.nodes[*i].bar.kind == BarKind::Node);
+        }
         let list = list.unwrap_or(&roots);
         let mut names: BTreeMap<NameKey, NameSum> = BTreeMap::new();
         for &i in list {
@@ -280,7 +315,7 @@ impl<'a> Tree<'a> {
         self.nodes.iter().filter(|node| node.children.is_empty()).filter_map(|node| node.span).collect()
     }
 
-    fn bar_times(&self, path: &[Segment], waits: &HashMap<u64, Duration>) -> HashMap<u64, BarTimes> {
+    fn bar_times(&self, path: &[Segment]) -> HashMap<u64, BarTimes> {
         let mut critical = HashSet::new();
         for part in path {
             let mut at = Some(part.span);
@@ -292,11 +327,9 @@ impl<'a> Tree<'a> {
         let numbers = self.attempt_numbers();
         let times = |(i, node): (usize, &TreeNode<'_>)| {
             let own = node.span.map(|span| own_time(span, self.spans_of(&node.children))).unwrap_or_default();
-            let asked = node.bar.state == BarState::Interrupted;
-            let waited = waits.get(&node.bar.attempt).copied().filter(|_| asked);
             let (is_critical, is_slowest) = (critical.contains(&i), slowest == Some(i));
             let attempt = numbers.get(&i).copied();
-            (node.key, BarTimes { span: node.span, own, is_critical, is_slowest, attempt, waited })
+            (node.key, BarTimes { span: node.span, own, is_critical, is_slowest, attempt })
         };
         self.nodes.iter().enumerate().map(times).collect()
     }
@@ -332,14 +365,30 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// Returns how long each attempt waited for the next one, by number.
-fn waits(timeline: &Timeline, attempts: &[u64]) -> HashMap<u64, Duration> {
-    let wait = |pair: &[u64]| {
+/// Returns the offsets at which a group's attempts stopped to ask.
+fn asks(timeline: &Timeline, attempts: &[&Attempt], axis: Option<&Axis>) -> Vec<Duration> {
+    let Some(axis) = axis else { return Vec::new() };
+    let asked = |attempt: &&&Attempt| attempt.state == BarState::Interrupted && attempt.known.end;
+    let of_attempt = |attempt: &&Attempt| {
+        let bars = attempt.children.iter().filter_map(|key| timeline.bar(*key));
+        let nodes: Vec<&Bar> = bars.filter(|bar| bar.kind == BarKind::Node).collect();
+        // At a breakpoint no node asks. Without timings, nothing says which node did.
+        let has_asked = nodes.is_empty() || nodes.iter().any(|bar| bar.state == BarState::Interrupted);
+        attempt.ended.filter(|_| has_asked || !attempt.exact).map(|ended| axis.offset(ended))
+    };
+    attempts.iter().filter(asked).filter_map(of_attempt).collect()
+}
+
+/// Returns the answers to the attempts that asked, by number.
+fn answers_to(projections: &Projections, attempts: &[u64]) -> HashMap<u64, Answer> {
+    let timeline = &projections.timeline;
+    let answer = |pair: &[u64]| {
         let (number, next) = (*pair.first()?, timeline.attempt(*pair.last()?)?);
         let asked = timeline.attempt(number)?;
         let is_known = asked.known.end && next.known.start && asked.state == BarState::Interrupted;
         let from = asked.ended.filter(|from| is_known && *from < next.started)?;
-        Some((number, between(from, next.started)))
+        let record = next.run_id.as_deref().and_then(|id| projections.status.record(id));
+        Some((number, Answer { after: between(from, next.started), by: record.and_then(RunFacts::user) }))
     };
-    attempts.windows(2).filter_map(wait).collect()
+    attempts.windows(2).filter_map(answer).collect()
 }

@@ -59,7 +59,11 @@ pub fn text(projections: &Projections, group: &Group, now: Timestamp) -> String 
         notes.extend(times.filter(|times| times.is_critical && known.is_some()).map(|_| "critical".to_string()));
         notes.extend(times.and_then(|times| times.attempt).map(|attempt| format!("attempt {attempt}")));
         notes.extend(call.and_then(|call| call.to_first).map(|first| format!("TTFT {:.2}s", first.as_secs_f64())));
-        notes.extend(times.and_then(|times| times.waited).map(|waited| format!("waited {}", span(waited))));
+        notes.extend(picture.answer(bar).map(|answer| {
+            let by = answer.by.as_deref().map(|by| format!(", answered by {}", text::clean(by))).unwrap_or_default();
+            format!("waited {}{by}", span(answer.after))
+        }));
+        notes.extend(picture.is_open_ask(bar).then(|| "waiting for an answer".to_string()));
         notes.extend(
             match bar.state {
                 BarState::Running if picture.is_over => Some("end not known"),
