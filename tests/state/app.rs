@@ -383,7 +383,7 @@ fn composer_selects_the_threads_assistant_from_a_late_list() {
 
 /// Presses keys that open the answer card for this question, and returns the screen.
 #[track_caller]
-fn open_card(dash: &mut Dash, keys: &str, question: &str) -> String {
+pub(crate) fn open_card(dash: &mut Dash, keys: &str, question: &str) -> String {
     let effects = dash.keys(keys);
     let [Effect::LoadThread(number, _)] = effects.as_slice() else { panic!("{effects:?}") };
     let text = std::fs::read_to_string("tests/fixtures/threads/question.json").unwrap();

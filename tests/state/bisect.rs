@@ -36,7 +36,7 @@ fn invoice() -> Vec<Value> {
 }
 
 /// Opens the page of a thread whose newest state is that of the invoice.
-fn opened(size: (u16, u16)) -> Dash {
+pub(crate) fn opened(size: (u16, u16)) -> Dash {
     let mut dash = demo_like(size);
     dash.open_thread();
     if size.0 >= 120 {

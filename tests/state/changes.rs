@@ -66,6 +66,14 @@ fn planned(dash: &mut Dash, effects: &[Effect]) -> u64 {
     number
 }
 
+/// The preview of a deletion, and its number.
+pub(crate) fn deletion(size: (u16, u16)) -> (Dash, u64) {
+    let mut dash = demo_like(size);
+    let effects = dash.keys("D");
+    let number = planned(&mut dash, &effects);
+    (dash, number)
+}
+
 fn sent(effects: &[Effect]) -> Vec<u64> {
     effects.iter().filter_map(|e| if let Effect::Send(number, _) = e { Some(*number) } else { None }).collect()
 }

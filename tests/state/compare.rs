@@ -103,7 +103,7 @@ fn loading(size: (u16, u16)) -> Dash {
     dash
 }
 
-fn compared(size: (u16, u16)) -> Dash {
+pub(crate) fn compared(size: (u16, u16)) -> Dash {
     let mut dash = loading(size);
     let (a, b) = refunds();
     answer(&mut dash, 0, one(&a));

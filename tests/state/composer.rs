@@ -38,7 +38,7 @@ fn facts(schema: Option<Value>) -> GraphFacts {
 
 /// Opens the composer on the first thread with the keys, and answers with these facts.
 #[track_caller]
-fn composer(size: (u16, u16), schema: Option<Value>) -> Dash {
+pub(crate) fn composer(size: (u16, u16), schema: Option<Value>) -> Dash {
     let mut dash = demo_like(size);
     dash.open_server();
     // The fourth thread is idle; its runs offer "this thread" by default.

@@ -256,7 +256,7 @@ fn profile_is_a_form_with_regions_and_key_places() {
     assert!(dash.app.profile_text(Some("us")).contains("api_key_env"), "{subject:?}");
 }
 
-fn first_run(size: (u16, u16)) -> Dash {
+pub(crate) fn first_run(size: (u16, u16)) -> Dash {
     let mut dash = Dash::new("", size);
     dash.app.session.catalog.origin.file = Some("/home/me/.config/runtail/config.toml".into());
     dash

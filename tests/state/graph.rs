@@ -33,7 +33,7 @@ fn description() -> Value {
 }
 
 /// Opens a thread of an assistant.
-fn thread(size: (u16, u16)) -> Dash {
+pub(crate) fn thread(size: (u16, u16)) -> Dash {
     let mut dash = demo_like(size);
     dash.open_thread();
     let record = json!({"thread_id": "t", "status": "busy", "metadata": {"assistant_id": "a-1", "graph_id": "desk"}});
@@ -55,7 +55,7 @@ fn task(dash: &mut Dash, name: &str, id: &str, ends: bool) {
 }
 
 /// A run that looped once, and now runs a node in a subgraph.
-fn run(dash: &mut Dash) {
+pub(crate) fn run(dash: &mut Dash) {
     dash.event("metadata", r#"{"run_id":"r","attempt":1}"#);
     for (n, name) in ["plan", "search", "plan"].into_iter().enumerate() {
         task(dash, name, &format!("t{n}"), false);
@@ -67,7 +67,7 @@ fn run(dash: &mut Dash) {
     dash.pass(3);
 }
 
-fn load(dash: &mut Dash) {
+pub(crate) fn load(dash: &mut Dash) {
     dash.answer(is_graph, SubscriptionEvent::Graph(Ok(Arc::new(Graph::read(&description())))));
 }
 

@@ -18,7 +18,7 @@ use runtail_tui::session::msg::{
 use serde_json::{Value, json};
 
 /// Returns a captured history, newest first.
-fn capture(name: &str) -> Vec<Value> {
+pub(crate) fn capture(name: &str) -> Vec<Value> {
     let file = format!("tests/fixtures/history/{name}.json");
     let capture: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     match &capture["response"]["body"] {
@@ -77,7 +77,7 @@ fn serve(dash: &mut Dash, history: &[Value]) -> Vec<HistoryRequest> {
 }
 
 /// Opens the history of a thread in full screen.
-fn opened(size: (u16, u16), history: &[Value]) -> Dash {
+pub(crate) fn opened(size: (u16, u16), history: &[Value]) -> Dash {
     let mut dash = demo_like(size);
     dash.open_thread();
     if size.0 >= 120 {

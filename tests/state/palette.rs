@@ -43,7 +43,7 @@ fn prefix_matches_are_listed_first() {
     let dash = demo_like((100, 30));
     let starts = completions(&dash.app, "re");
     assert!(
-        ["revisions", "redeploy", "revoke-slack", "record"].iter().all(|name| starts[..12].contains(&name.to_string())),
+        ["revisions", "redeploy", "revoke-slack"].iter().all(|name| starts[..12].contains(&name.to_string())),
         "{starts:?}"
     );
     assert!(completions(&dash.app, "rvsns").contains(&"revisions".to_string()), "letters in order are enough");
@@ -148,6 +148,79 @@ fn dead_keys_say_what_they_do_and_where() {
     // Pasted text is not a sequence of keys.
     dash.feed(Msg::Paste("M".into()));
     assert!(!last_notice(&dash).starts_with("M "));
+}
+
+#[test]
+fn every_action_of_another_screen_says_where_it_works() {
+    let mut dash = demo_like((140, 40));
+    let scopes = |dash: &Dash| {
+        let offers = dash.app.offers("").into_iter().filter(|offer| offer.group == Group::Elsewhere);
+        offers.map(|offer| (offer.line, offer.note)).collect::<Vec<(String, String)>>()
+    };
+    for keys in ["", "<Tab>", "<Tab>p", "<Esc>i", "<Esc>"] {
+        dash.keys(keys);
+        let silent: Vec<_> = scopes(&dash).into_iter().filter(|(_, note)| !note.contains("works ")).collect();
+        assert!(silent.is_empty(), "{keys}: {silent:?}");
+    }
+    let note = |dash: &Dash, line: &str| {
+        let found = dash.app.offers("").into_iter().find(|offer| offer.line == line);
+        found.map(|offer| offer.note).unwrap_or_default()
+    };
+    assert!(note(&dash, "revisions.explain").ends_with("works on: a revision"), "{}", note(&dash, "revisions.explain"));
+    assert!(note(&dash, "server.compare").ends_with("works on: a thread, run or assistant, with 1 or more marked"));
+    assert!(note(&dash, "stream.edit_state").ends_with("works in: History"));
+    assert!(note(&dash, "export").ends_with("works on: a thread"), "no thread is shown");
+    assert!(note(&dash, "theme").ends_with("works everywhere"));
+    // In a view, what other views have is elsewhere.
+    dash.open_thread();
+    dash.keys("1");
+    let elsewhere = scopes(&dash);
+    assert!(elsewhere.iter().any(|(line, note)| line == "stream.edit_state" && note.ends_with("works in: History")));
+    dash.keys("0");
+    assert!(scopes(&dash).iter().all(|(line, _)| line != "stream.edit_state"));
+}
+
+#[test]
+fn the_mouse_works_in_the_palette_and_in_the_help() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    assert!(!dash.app.uses_mouse(), "the terminal selects text in streams");
+    let row_with = |dash: &mut Dash, text: &str| {
+        let screen = dash.screen();
+        let row = screen.lines().enumerate().skip(1).find(|(_, line)| line.contains(text));
+        let (y, line) = row.unwrap_or_else(|| panic!("{screen}"));
+        let x = line[..line.find(text).unwrap()].chars().count();
+        (x as u16, y as u16)
+    };
+    dash.keys(":show");
+    assert!(dash.app.uses_mouse());
+    let (x, y) = row_with(&mut dash, "Show Raw");
+    dash.feed(Msg::Click { x, y });
+    let screen = dash.screen();
+    assert!(screen.lines().any(|line| line.contains("▌ Show Raw")), "{screen}");
+    assert_eq!(dash.app.viewer().unwrap().view(), View::Messages, "a click chooses");
+    dash.feed(Msg::Wheel { lines: 3, x, y });
+    assert!(!dash.screen().contains("▌ Show Raw"), "{}", dash.screen());
+    let (x, y) = row_with(&mut dash, "Show Raw");
+    dash.feed(Msg::Click { x, y });
+    let (x, y) = row_with(&mut dash, "Show Raw");
+    dash.feed(Msg::Click { x, y });
+    assert_eq!(dash.app.viewer().unwrap().view(), View::Raw, "a second one runs");
+    assert!(dash.app.overlays.is_empty());
+    dash.keys("?");
+    let (x, y) = row_with(&mut dash, "Show Updates");
+    dash.feed(Msg::Click { x, y });
+    dash.feed(Msg::Wheel { lines: 1, x, y });
+    assert!(dash.screen().contains("▌ 3"), "{}", dash.screen());
+    for _ in 0..2 {
+        dash.feed(Msg::Click { x, y });
+    }
+    assert_eq!(dash.app.viewer().unwrap().view(), View::Updates);
+    // A click beside the lines does nothing.
+    dash.keys("?");
+    dash.feed(Msg::Click { x: 139, y: 38 });
+    dash.feed(Msg::Click { x: 0, y: 1 });
+    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Help(_))));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 const CRON: &str = "01a20131-4b8d-7343-b7cc-753049e47444";
 const ASSISTANT: &str = "0d3403f7-5601-53d2-b2f6-e9cafe096781";
 
-fn dash(size: (u16, u16)) -> Dash {
+pub(crate) fn dash(size: (u16, u16)) -> Dash {
     let toml = "[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n";
     let mut dash = Dash::new(toml, size);
     dash.open_server();
@@ -32,7 +32,7 @@ fn answer(dash: &mut Dash, (number, query): (u64, RecordQuery), rows: Value) {
     dash.done(EffectResult::RecordsListed(number, query, Ok(rows)));
 }
 
-fn versions(dash: &mut Dash) {
+pub(crate) fn versions(dash: &mut Dash) {
     let effects = dash.keys("2<Down>v");
     let asked = asked(&effects);
     assert_eq!(asked[0].1, RecordQuery::Versions(ASSISTANT.into()));
@@ -45,7 +45,7 @@ fn versions(dash: &mut Dash) {
     answer(dash, asked[0].clone(), rows);
 }
 
-fn crons(dash: &mut Dash) {
+pub(crate) fn crons(dash: &mut Dash) {
     let effects = dash.keys(":crons<Enter>");
     let asked = asked(&effects);
     let rows = json!([
@@ -58,7 +58,7 @@ fn crons(dash: &mut Dash) {
     answer(dash, asked[0].clone(), rows);
 }
 
-fn store(dash: &mut Dash) {
+pub(crate) fn store(dash: &mut Dash) {
     let effects = dash.keys(":store<Enter>");
     let asked = asked(&effects);
     assert_eq!(asked[0].1, RecordQuery::Namespaces(Vec::new()));

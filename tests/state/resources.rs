@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 /// Opens a list by its command and returns the number of its request.
 #[track_caller]
-fn open(dash: &mut Dash, command: &str) -> u64 {
+pub(crate) fn open(dash: &mut Dash, command: &str) -> u64 {
     browse_number(&dash.keys(&format!(":{command}<Enter>")))
 }
 
@@ -22,7 +22,7 @@ fn browse_number(effects: &[Effect]) -> u64 {
     }
 }
 
-fn answer(dash: &mut Dash, number: u64, rows: Value) {
+pub(crate) fn answer(dash: &mut Dash, number: u64, rows: Value) {
     let items = rows.as_array().unwrap().clone();
     dash.done(EffectResult::Browsed(number, Ok(Listing { items, incomplete: None })));
 }
@@ -38,7 +38,7 @@ fn error(kind: Kind, detail: &str) -> ApiError {
     ApiError { kind, at, detail: detail.into(), hint: None }
 }
 
-fn listeners() -> Value {
+pub(crate) fn listeners() -> Value {
     json!([
         {"id": "11111111-1111-4111-8111-111111111111", "compute_type": "k8s", "compute_id": "k8s-prod", "version": "0.3.1",
          "compute_config": {"k8s_namespaces": ["agents", "batch"]}, "updated_at": "2026-11-01T14:00:00Z", "novel": {"a": 1}},
@@ -47,7 +47,7 @@ fn listeners() -> Value {
     ])
 }
 
-fn providers() -> Value {
+pub(crate) fn providers() -> Value {
     json!([
         {"id": "p1", "provider_id": "github", "name": "GitHub", "client_id": "Iv1.0123456789abcdef", "uses_pkce": false,
          "provider_type": null, "mcp_server_url": null, "updated_at": "2026-11-01T14:00:00Z"},

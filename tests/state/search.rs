@@ -121,7 +121,8 @@ fn footer_lists_the_views_keys() {
     let values = footer("3");
     assert!(values.contains("⏎ fold") && values.contains("= compare"), "{values}");
     let changes = footer("=");
-    assert!(changes.contains("⏎ go there") && changes.contains("= whole state"), "{changes}");
+    assert!(!changes.contains("go there") && changes.contains("= whole state"), "not at the heading: {changes}");
+    assert!(footer("<Down>").contains("⏎ go there"));
     let raw = footer("7");
     assert!(raw.contains("⏎ event") && raw.contains("v as received"), "{raw}");
     assert!(footer("v").contains("v summary"));

@@ -33,7 +33,7 @@ impl App {
             Action::PrevPane if self.overlays.is_empty() => self.next_pane(false),
             Action::NextStream if self.overlays.is_empty() => self.switch_tab(true),
             Action::PrevStream if self.overlays.is_empty() => self.switch_tab(false),
-            Action::Zoom if self.overlays.is_empty() => self.zoom = !self.zoom,
+            Action::Zoom if self.overlays.is_empty() => self.toggle_zoom(),
             Action::Command => return self.open(Route::Palette(String::new())),
             Action::Suspend => return vec![Effect::Suspend],
             Action::Redraw => return vec![Effect::Redraw],
@@ -97,6 +97,21 @@ impl App {
             (true, _) => self.pane_cx(Pane::Stream).area.h.saturating_sub(3),
         };
         (height as isize - 1).max(1)
+    }
+
+    /// Gives the pane with the focus, or the half of a split, the whole screen, or takes it back.
+    fn toggle_zoom(&mut self) {
+        match self.focus {
+            Pane::Deployments | Pane::Revisions => self.zoom = !self.zoom,
+            Pane::Stream => {
+                // Other pages have the whole screen already.
+                if self.logs.is_none()
+                    && let Some(viewer) = self.viewer_mut()
+                {
+                    viewer.toggle_zoom();
+                }
+            }
+        }
     }
 
     /// Focuses the other pane: the other half of a split stream, or the revisions beside the list of deployments.

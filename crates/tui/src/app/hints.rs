@@ -1,12 +1,14 @@
 //! The key hints of the footer for the current state, most useful first.
 
-use super::{App, Overlay};
+use super::layout::WIDE;
+use super::{App, Overlay, Pane};
 use crate::features::stream::viewer::{View, Viewer};
-use crate::input::action::Context;
-use crate::input::keymap::{Keymap, binding};
-use crate::session::Component;
+use crate::input::action::{Action, Context};
+use crate::input::key::{Code, Key};
+use crate::input::keymap::{Keymap, binding, key_glyph};
 use crate::session::subject::Subject;
 use crate::session::thread::Offers;
+use crate::session::{Component, Lookup};
 use runtail_core::model::{Question, ThreadStatus};
 
 /// Key hints: each key with its label.
@@ -17,12 +19,12 @@ const MAX_HINTS: usize = 4;
 
 /// Returns the ids that the footer shows of a list: at most six, the last two for the palette and the help. Lists without those
 /// two belong to dialogs in which letters are typed.
-fn six<'i>(ids: &[&'i str]) -> Vec<&'i str> {
+fn six(ids: &[&'static str]) -> Vec<&'static str> {
     let is_last = |id: &&str| matches!(*id, "app.command" | "app.help");
     if !ids.iter().any(is_last) {
         return ids.to_vec();
     }
-    let mut shown: Vec<&str> = ids.iter().copied().filter(|id| !is_last(id)).collect();
+    let mut shown: Vec<&'static str> = ids.iter().copied().filter(|id| !is_last(id)).collect();
     if shown.len() > MAX_HINTS {
         // Esc goes back everywhere.
         shown.retain(|id| *id != "app.back");
@@ -32,132 +34,142 @@ fn six<'i>(ids: &[&'i str]) -> Vec<&'i str> {
     shown
 }
 
+/// Actions that the footer shows as one: `+ - zoom`.
+const PAIRS: [(&str, &str); 2] = [("move.left", "move.right"), ("stream.unfold_all", "stream.fold_all")];
+
+/// An action of the footer, with a label that replaces the table's where that would mislead.
+type Hint = (&'static str, Option<&'static str>);
+
 /// Returns the hints for the current state.
 pub fn hints(app: &App) -> Hints {
-    let ascii = app.session.settings.ascii;
-    // A read-only profile refuses actions that write; their keys say so.
-    let is_sealed = shown_profile(app).is_some_and(|profile| app.is_read_only(profile));
-    let offered = |ids: &[&'static str]| {
-        let can = |id: &&&str| !is_sealed || !binding(id).is_some_and(|binding| binding.writes);
-        let ids: Vec<&str> = ids.iter().filter(can).copied().collect();
-        app.session.keymap.hints_of(&six(&ids), ascii)
+    let ids = match (app.overlays.last(), app.context(), app.viewer()) {
+        (None, Context::Stream, Some(viewer)) => {
+            let can_act = !app.is_read_only(&viewer.server.profile);
+            let offers = viewer.offers(app.server_kind(&viewer.server));
+            stream_hints(viewer, offers, can_act, &|id| app.can(id))
+        }
+        _ => {
+            let ids: Vec<&'static str> = listed_ids(app).into_iter().filter(|id| app.can(id)).collect();
+            six(&ids).into_iter().map(|id| (id, label(app, id))).collect()
+        }
     };
-    if let Some(Overlay::Edit(editor)) = app.overlays.last()
-        && matches!(editor.subject, Subject::Profile(_))
-    {
-        // A profile has no preview: its servers are checked.
-        let hints = match editor.hints() {
-            Some(ids) => app.session.keymap.hints_of(ids, ascii),
-            None => app.session.keymap.hints(Context::Editor, ascii),
-        };
-        return hints.into_iter().map(|(key, label)| (key, if label == "preview" { "check" } else { label })).collect();
-    }
+    let (keymap, ascii) = (&app.session.keymap, app.session.settings.ascii);
+    let hint = |(id, label): Hint| {
+        let (key, default_label) = keymap.hints_of([&id], ascii).pop()?;
+        Some((pair_of_keys(keymap, id, ascii).unwrap_or(key), label.unwrap_or(default_label)))
+    };
+    ids.into_iter().filter_map(hint).collect()
+}
+
+/// Returns the ids that the top overlay or the pane would show, most useful first.
+fn listed_ids(app: &App) -> Vec<&'static str> {
     // The hints of an overlay depend on its contents, for example on the stage of a change.
     if let Some(ids) = app.overlays.last().and_then(|top| top.hints()) {
-        return offered(ids);
+        return ids.to_vec();
     }
     if let Some(Overlay::Why(page)) = app.overlays.last()
         && !page.page.has_action(&app.overlay_cx(true))
     {
-        return app.session.keymap.hints_of(&["app.refresh", "app.back", "app.command", "app.help"], ascii);
+        return vec!["app.refresh", "app.back", "app.command", "app.help"];
     }
-    match (app.context(), app.viewer()) {
-        (Context::Stream, Some(viewer)) => {
-            let can_act = !app.is_read_only(&viewer.server.profile);
-            let offers = viewer.offers(app.server_kind(&viewer.server));
-            stream_hints(viewer, offers, (&app.session.keymap, ascii), can_act)
-        }
-        (context, _) => {
-            let ids = match context {
-                Context::Server => app.agent.hints(),
-                Context::Deployments | Context::Revisions => app.deployments.hints(context),
-                _ => None,
-            };
-            match ids {
-                Some(ids) => offered(ids),
-                None => offered(&Keymap::hint_ids(context)),
-            }
+    let context = app.context();
+    let ids = match context {
+        Context::Server => app.agent.hints(),
+        Context::Deployments | Context::Revisions => app.deployments.hints(context),
+        _ => None,
+    };
+    ids.map_or_else(|| Keymap::hint_ids(context), <[&str]>::to_vec)
+}
+
+/// Returns the label of an action where the table's would mislead.
+fn label(app: &App, id: &str) -> Option<&'static str> {
+    // A profile has no preview: its servers are checked.
+    let is_profile =
+        matches!(app.overlays.last(), Some(Overlay::Edit(editor)) if matches!(editor.subject, Subject::Profile(_)));
+    (is_profile && id == "editor.preview").then_some("check")
+}
+
+/// Returns the keys of two actions that are shown as one.
+fn pair_of_keys(keymap: &Keymap, id: &str, ascii: bool) -> Option<String> {
+    let (one, other) = PAIRS.iter().find(|(one, _)| *one == id)?;
+    let arrow = |key: &Key| match key.code {
+        Code::Left => Some("←"),
+        Code::Right => Some("→"),
+        _ => None,
+    };
+    let (first, second) = (keymap.keys_of(one), keymap.keys_of(other));
+    let arrows = first.iter().find_map(arrow).zip(second.iter().find_map(arrow)).filter(|_| !ascii);
+    match arrows {
+        Some((left, right)) => Some(format!("{left}{right}")),
+        None => {
+            // A letter is shorter than the name of a key.
+            let short = |keys: &[Key]| keys.iter().map(|key| key_glyph(*key, ascii)).min_by_key(String::len);
+            Some(format!("{} {}", short(first)?, short(second)?))
         }
     }
 }
 
-/// Returns the profile that the keys of the top page or list act on, if there is one.
-fn shown_profile(app: &App) -> Option<&str> {
-    if let Some(top) = app.overlays.last() {
-        return top.profile();
+impl App {
+    /// Returns whether an action of the footer does something now.
+    fn can(&self, id: &str) -> bool {
+        let Some(row) = binding(id).filter(|row| self.works(row)) else { return false };
+        let context = self.context();
+        let is_of_page = row.context != Context::Global || row.is_movement() || row.action == Action::Copy;
+        if !is_of_page {
+            return true;
+        }
+        match (self.overlays.last(), context) {
+            (Some(top), _) => top.can(&self.overlay_cx(true), row.action),
+            // The layout asks for the footer, so its areas must not be asked for here.
+            (None, Context::Stream) => self.stream.can(&self.overlay_cx(true), row.action),
+            (None, Context::Logs) => self.logs.as_ref().is_none_or(|logs| logs.can(&self.overlay_cx(true), row.action)),
+            _ => true,
+        }
     }
-    match app.context() {
-        Context::Server => app.agent.server.as_ref().map(|open| &*open.server.profile),
-        Context::Deployments | Context::Revisions => app.deployments.list.selected().map(|row| &*row.profile_name),
-        _ => None,
+
+    /// Returns the top overlay without the help and the palette.
+    pub(super) fn page_under_help(&self) -> Option<&Overlay> {
+        self.overlays.iter().rev().find(|overlay| !matches!(overlay, Overlay::Help(_) | Overlay::Command(_)))
+    }
+
+    /// Returns whether there are panes to give the whole screen to one of them.
+    pub(super) fn has_panes(&self) -> bool {
+        let (w, h) = self.session.size;
+        self.focus != Pane::Stream && w >= WIDE.0 && h.saturating_sub(self.strip_height()) >= WIDE.1
+    }
+
+    /// Returns the profile that the keys of the top page or list act on, if there is one.
+    pub(super) fn profile_of(&self, context: Context) -> Option<&str> {
+        if let Some(page) = self.page_under_help() {
+            return page.profile();
+        }
+        match context {
+            Context::Stream => {
+                self.viewer().filter(|viewer| !viewer.is_recording()).map(|viewer| &*viewer.server.profile)
+            }
+            Context::Server => self.agent.server.as_ref().map(|open| &*open.server.profile),
+            Context::Deployments | Context::Revisions => self.deployments.list.selected().map(|row| &*row.profile_name),
+            _ => None,
+        }
     }
 }
 
 /// Returns the hints of a stream, which depend on the thread's status, the view, an active search and the scroll position.
-fn stream_hints(viewer: &Viewer, offers: Offers, (keymap, ascii): (&Keymap, bool), can_act: bool) -> Hints {
+fn stream_hints(viewer: &Viewer, offers: Offers, can_act: bool, can: &dyn Fn(&str) -> bool) -> Vec<Hint> {
     let view = viewer.view();
-    let (in_tree, changes) = (view == View::State, viewer.shows_changes());
-    let is_searching = !(viewer.searched().is_empty() || in_tree && changes);
-    // Each id with a label that replaces the table's where that would mislead.
-    let mut ids: Vec<(&str, Option<&'static str>)> = Vec::new();
-    if viewer.is_recording() {
-        // There is no server to act on.
-        if viewer.event_log.first_seq().is_some() {
-            ids.push(("stream.again", Some("play")));
-        }
-    } else if let Some(checkpoint) = viewer.shown_checkpoint() {
-        // The keys act on the shown checkpoint.
-        ids.extend(checkpoint_hints(checkpoint.is_head, offers, can_act));
-        ids.extend([("stream.details", None), ("stream.follow", None)]);
-    } else {
-        ids.extend(status_hints(viewer, offers, can_act));
-    }
-    match view {
-        View::State if changes => {
-            ids.extend([("stream.open", Some("go there")), ("stream.compare", Some("whole state"))])
-        }
-        View::State => ids.extend([("stream.open", Some("fold")), ("stream.compare", None)]),
-        View::Timeline => ids.extend([
-            ("stream.open", Some("go to messages")),
-            ("stream.unfold_all", Some("zoom")),
-            ("stream.collapse", Some("critical path only")),
-            ("stream.export", Some("sort")),
-        ]),
-        View::Raw | View::Custom => {
-            let label = if viewer.as_received { "summary" } else { "as received" };
-            ids.extend([("stream.open", None), ("stream.as_received", Some(label))]);
-        }
-        View::Delivery => {
-            ids.retain(|(id, _)| *id != "stream.details");
-            ids.extend([("stream.open", Some("go there")), ("stream.details", Some("all counters"))]);
-            ids.extend([("app.copy", Some("copy as text"))]);
-        }
-        View::Graph => {
-            ids.clear();
-            ids.extend([("stream.open", Some("go to last visit")), ("move.left", Some("fold"))]);
-            if !viewer.is_recording() && can_act {
-                ids.push(("stream.play", Some("breakpoint")));
-            }
-            ids.push(("stream.split", Some("split")));
-            if !viewer.graph.follows() {
-                ids.push(("stream.follow", None));
-            }
-        }
-        View::History => {
-            ids.clear();
-            if viewer.history.has_states() {
-                ids.extend(checkpoint_hints(viewer.history.is_at_head(), offers, can_act));
-            }
-            if viewer.history.has_states() {
-                ids.push(("stream.play", Some("set A")));
-                ids.push(("stream.open", Some(viewer.history.open_label())));
-            }
-            if viewer.history.has_states() && viewer.history.has_other_branch() {
-                ids.push(("stream.compare", Some("compare branches")));
-            }
-        }
-        View::Messages | View::Updates | View::Runs => ids.push(("stream.open", None)),
-    }
+    let in_tree = view == View::State;
+    let is_searching = !(viewer.searched().is_empty() || in_tree && viewer.shows_changes());
+    let mut ids = match view {
+        View::Graph => Vec::new(),
+        View::History if !viewer.history.has_states() => Vec::new(),
+        View::History => checkpoint_hints(viewer.history.is_at_head(), offers, can_act),
+        // A picture or a report has keys enough of its own; the banner has those of the thread.
+        View::Timeline if viewer.has_bars() && viewer.shown_checkpoint().is_none() => Vec::new(),
+        View::Delivery if viewer.has_delivery() => Vec::new(),
+        _ => thread_hints(viewer, offers, can_act),
+    };
+    ids.extend(view_hints(viewer));
+    ids.retain(|(id, _)| can(id));
     // The keys of an active search or filter are more useful than all but the first of the others.
     let is_filtering = is_searching || !viewer.finding().filter.text().is_empty();
     if is_filtering {
@@ -169,23 +181,82 @@ fn stream_hints(viewer: &Viewer, offers: Offers, (keymap, ascii): (&Keymap, bool
     if is_filtering {
         ids.push(("app.back", Some("clear")));
     }
-    if !viewer.follows() && viewer.shown_checkpoint().is_none() && !matches!(view, View::Graph | View::History) {
+    // Delivery, Graph and History have cursors of their own.
+    let has_own_cursor = matches!(view, View::Delivery | View::Graph | View::History);
+    let can_follow = viewer.playhead().is_some() || !viewer.follows() && !has_own_cursor;
+    if can_follow && viewer.shown_checkpoint().is_none() {
         ids.push(("stream.follow", None));
     }
-    if !(is_searching && in_tree) {
+    if !(is_searching && in_tree) && can("stream.search") {
         ids.push(("stream.search", None));
     }
-    ids.truncate(if view == View::History { MAX_HINTS + 1 } else { MAX_HINTS });
+    let most = if view == View::History { MAX_HINTS + 1 } else { MAX_HINTS };
+    ids.truncate(most);
     ids.extend([("app.command", Some("commands")), ("app.help", None)]);
-    let hint = |(id, label): (&str, Option<&'static str>)| {
-        let (key, default_label) = keymap.hints_of([&id], ascii).pop()?;
-        Some((key, label.unwrap_or(default_label)))
-    };
-    ids.into_iter().filter_map(hint).collect()
+    ids
+}
+
+/// Returns the hints for the thread, or for what is shown in its place.
+fn thread_hints(viewer: &Viewer, offers: Offers, can_act: bool) -> Vec<Hint> {
+    if viewer.is_recording() {
+        // There is no server to act on.
+        let has_events = viewer.event_log.first_seq().is_some();
+        return has_events.then_some(("stream.again", Some("play"))).into_iter().collect();
+    }
+    let Some(checkpoint) = viewer.shown_checkpoint() else { return status_hints(viewer, offers, can_act) };
+    // The keys act on the shown checkpoint.
+    let mut ids = checkpoint_hints(checkpoint.is_head, offers, can_act);
+    ids.extend([("stream.details", None), ("stream.follow", None)]);
+    ids
+}
+
+/// Returns the hints for the keys of the view.
+fn view_hints(viewer: &Viewer) -> Vec<Hint> {
+    match viewer.view() {
+        View::State if viewer.shows_changes() => {
+            vec![("stream.open", Some("go there")), ("stream.compare", Some("whole state"))]
+        }
+        View::State => vec![("stream.open", Some("fold")), ("stream.compare", None)],
+        View::Timeline => vec![
+            ("stream.open", Some("go to messages")),
+            ("stream.unfold_all", Some("zoom")),
+            ("stream.collapse", Some("critical path only")),
+            ("stream.export", Some("sort")),
+        ],
+        View::Raw | View::Custom => {
+            let label = if viewer.as_received { "summary" } else { "as received" };
+            vec![("stream.open", None), ("stream.as_received", Some(label))]
+        }
+        View::Delivery => vec![
+            ("stream.open", Some("go there")),
+            ("stream.next_problem", Some("next problem")),
+            ("app.copy", Some("copy as text")),
+            ("stream.details", Some("all counters")),
+        ],
+        View::Graph => {
+            let mut ids = vec![
+                ("stream.open", Some("go to last visit")),
+                ("move.left", Some("fold")),
+                ("stream.collapse", Some("collapse idle")),
+                ("stream.split", Some("split")),
+                ("stream.play", Some("breakpoint")),
+            ];
+            if !viewer.graph.follows() {
+                ids.push(("stream.follow", None));
+            }
+            ids
+        }
+        View::History => vec![
+            ("stream.play", Some("set A")),
+            ("stream.open", Some(viewer.history.open_label())),
+            ("stream.compare", Some("compare branches")),
+        ],
+        View::Messages | View::Updates | View::Runs => vec![("stream.open", None)],
+    }
 }
 
 /// Returns the hints for the actions on a checkpoint. An edit of an older one begins a branch, and a run continues there.
-fn checkpoint_hints(is_head: bool, offers: Offers, can_act: bool) -> Vec<(&'static str, Option<&'static str>)> {
+fn checkpoint_hints(is_head: bool, offers: Offers, can_act: bool) -> Vec<Hint> {
     let mut ids = Vec::new();
     if can_act && offers.continues {
         ids.push(("stream.again", Some("run again from here")));
@@ -197,7 +268,7 @@ fn checkpoint_hints(is_head: bool, offers: Offers, can_act: bool) -> Vec<(&'stat
 }
 
 /// Returns the hints for the thread's status, as far as its server offers them.
-fn status_hints(viewer: &Viewer, offers: Offers, can_act: bool) -> Vec<(&'static str, Option<&'static str>)> {
+fn status_hints(viewer: &Viewer, offers: Offers, can_act: bool) -> Vec<Hint> {
     let explain = ("stream.explain", None);
     let can_continue = can_act && offers.continues;
     match viewer.thread_status() {

@@ -56,14 +56,13 @@ pub fn layout(size: (u16, u16), app: &App) -> Regions {
         footer: Area { x: 0, y: h.saturating_sub(1), w, h: 1.min(h) },
         ..Regions::default()
     };
+    // A notice that doesn't fit into the footer is above it, and must not hide a row or the frame of a pane.
+    let notice = u16::from(super::bars::has_notice_above(app));
+    let body = Area { h: body.h.saturating_sub(notice), ..body };
     let strip = app.strip_height();
     regions.strip = (strip > 0).then_some(Area { h: strip, ..body });
     let body = below(body, strip);
     match app.focus {
-        // A notice that doesn't fit into the footer is above it, and must not hide the newest row.
-        Pane::Stream if super::bars::has_notice_above(app) => {
-            regions.page = Some(Area { h: body.h.saturating_sub(1), ..body });
-        }
         Pane::Stream => regions.page = Some(body),
         _ if w < WIDE.0 || h - strip < WIDE.1 || app.zoom => single(app, body, &mut regions),
         _ => panes(app, body, &mut regions),

@@ -4,7 +4,8 @@ use super::overlay::SCREENS;
 use super::{App, Overlay, Pane, bars};
 use crate::features::stream::export::{Format, proposed_path};
 use crate::features::stream::viewer::{VIEWS, Viewer};
-use crate::input::action::Context;
+use crate::input::action::{Action, Context};
+use crate::input::keymap::Binding;
 use crate::session::Lookup;
 use crate::session::destination::ArgumentKind;
 use crate::session::loaded::Loaded;
@@ -248,10 +249,32 @@ impl Lookup for App {
         viewer.map(|viewer| viewer.view().title())
     }
 
+    fn works(&self, row: &Binding) -> bool {
+        let here = self.page_context();
+        let page = self.page_under_help();
+        let is_sealed = || self.profile_of(here).is_some_and(|profile| self.is_read_only(profile));
+        if row.writes && is_sealed() {
+            return false;
+        }
+        match row.action {
+            // Their pages are open already.
+            Action::Inbox => !matches!(page, Some(Overlay::Inbox(_))),
+            Action::Profiles => !matches!(page, Some(Overlay::Profiles(_))),
+            Action::Notices => !matches!(page, Some(Overlay::Messages(_))),
+            Action::NextStream | Action::PrevStream => self.tabs().len() > 1,
+            Action::Zoom if here != Context::Stream => self.has_panes(),
+            action if here == Context::Stream => self.stream.offers_action(action),
+            action => page.is_none_or(|page| page.offers(action)),
+        }
+    }
+
+    fn page_context(&self) -> Context {
+        self.page_under_help().map_or_else(|| self.pane_context(), |page| page.context())
+    }
+
     fn help_context(&self) -> Context {
-        let is_help = |overlay: &&Overlay| matches!(overlay, Overlay::Help(_) | Overlay::Command(_));
-        let under = self.overlays.iter().rev().find(|overlay| !is_help(overlay)).map(|overlay| overlay.context());
         // A page of text has no keys of its own.
-        under.filter(|context| *context != Context::Page).unwrap_or_else(|| self.pane_context())
+        let context = self.page_context();
+        if context == Context::Page { self.pane_context() } else { context }
     }
 }

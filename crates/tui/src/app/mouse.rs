@@ -1,6 +1,6 @@
 //! Passes the wheel, clicks and drags to the component under the pointer.
 
-use super::{App, Pane};
+use super::{App, Overlay, Pane};
 use crate::input::action::Context;
 use crate::session::msg::Effect;
 use crate::widgets::area::Area;
@@ -44,13 +44,27 @@ pub(super) fn click(app: &mut App, x: u16, y: u16) -> Vec<Effect> {
         return app.click_tab(x);
     }
     if !app.overlays.is_empty() {
-        return Vec::new();
+        let area = app.session.overlay_area();
+        let Some(y) = y.checked_sub(area.y) else { return Vec::new() };
+        let clicked = app.with_top(|top, cx| top.click(cx, x.saturating_sub(area.x), y));
+        return app.apply(clicked.unwrap_or_default());
     }
     let Some((pane, area)) = pane_at(app, x, y) else { return Vec::new() };
     app.focus = pane;
     app.deployments.list.touch(app.session.now);
     // Keep the typed text, as Enter does.
     app.end_typing();
-    app.with_pane(app.pane_context(), |pane, cx| pane.click(cx, x - area.x, y - area.y));
-    Vec::new()
+    let clicked = app.with_pane(app.pane_context(), |pane, cx| pane.click(cx, x - area.x, y - area.y));
+    app.apply(clicked.unwrap_or_default())
+}
+
+impl App {
+    /// Returns whether the mouse works here: in lists, the palette and the help, but not where the user reads text, so that the
+    /// terminal can select it.
+    pub fn uses_mouse(&self) -> bool {
+        match self.overlays.last() {
+            Some(top) => matches!(top, Overlay::Command(_) | Overlay::Help(_)),
+            None => self.viewer().is_none() || self.focus != Pane::Stream,
+        }
+    }
 }

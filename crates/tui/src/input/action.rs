@@ -146,6 +146,19 @@ impl Context {
             .unwrap_or(place)
     }
 
+    /// Returns what its actions act on, if they act on the object under the cursor.
+    pub fn object(self) -> Option<&'static str> {
+        Some(match self {
+            Context::Deployments => "a deployment",
+            Context::Revisions | Context::Card => "a revision",
+            Context::Server => "a thread, run or assistant",
+            Context::Stream | Context::Why => "a thread",
+            Context::Profiles => "a profile",
+            Context::Inbox => "a row of the Inbox",
+            _ => return None,
+        })
+    }
+
     /// Returns the row of the table whose action opens the context. `None`: it is opened in another way.
     pub fn opened_by(self) -> Option<&'static str> {
         Some(match self {
@@ -321,6 +334,15 @@ impl Action {
     /// Returns whether the action belongs to a confirmation dialog, rather than scrolling in it.
     pub(crate) fn belongs_to_confirm(self) -> bool {
         matches!(self, Action::Send | Action::Back | Action::Quit | Action::Option | Action::Curl)
+    }
+
+    /// Returns whether the action is about a list rather than the object under the cursor.
+    pub(crate) fn is_of_list(self) -> bool {
+        use Action::*;
+        matches!(
+            self,
+            Sort | ReverseSort | Filter | Create | Add | Save | MarkAll | Threads | Assistants | AnswerByRules
+        )
     }
 
     /// Returns whether the action works while the screen is frozen.

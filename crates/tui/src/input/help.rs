@@ -1,10 +1,12 @@
 //! The help screen and the `:keys` page, both generated from the current keymap.
 
-use super::action::Context;
+use super::action::{Action, Context};
 use super::bindings::{BINDINGS, Binding};
+use super::key::Key;
 use super::keymap::{Keymap, key_glyph};
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::text_input;
+use std::collections::BTreeSet;
 
 /// The contexts with keys of their own, in the order of the help screen.
 const CONTEXTS: [Context; 28] = {
@@ -89,21 +91,32 @@ pub fn contexts(current: Context) -> impl Iterator<Item = Context> {
     std::iter::once(current).chain(others)
 }
 
-/// Returns the help on a context: its keys, and those that work everywhere. `view`: the shown view of a stream.
-pub fn help_groups(keymap: &Keymap, context: Context, view: Option<&str>, ascii: bool) -> Vec<HelpGroup> {
-    let title = match view {
-        Some(view) => format!("HERE: {}", view.to_uppercase()),
-        None => format!("HERE: {}", context.name().to_uppercase()),
-    };
-    let mut groups = vec![HelpGroup { title, items: Vec::new() }];
-    for context in [context, Context::Global] {
-        for rows in rows(keymap, context) {
+/// The screen that the help is about.
+#[derive(Clone, Copy)]
+pub struct Place<'p> {
+    pub context: Context,
+    /// The shown view of a stream.
+    pub view: Option<&'static str>,
+    /// Returns whether an action does something there.
+    pub works: &'p dyn Fn(&Binding) -> bool,
+}
+
+/// Returns the help on a screen: its keys, and those that work everywhere. Each key is listed once, with what it does there.
+pub fn help_groups(keymap: &Keymap, place: Place<'_>, ascii: bool) -> Vec<HelpGroup> {
+    let title = place.view.unwrap_or(place.context.name());
+    let mut groups = vec![HelpGroup { title: format!("HERE: {}", title.to_uppercase()), items: Vec::new() }];
+    let mut listed = BTreeSet::new();
+    for context in [place.context, Context::Global] {
+        for rows in rows(context) {
             let section = rows.first().and_then(|row| SECTIONS.iter().find(|(id, _)| *id == row.id));
             if let Some((_, heading)) = section {
                 groups.push(HelpGroup { title: heading.to_string(), items: Vec::new() });
             }
-            if let Some(group) = groups.last_mut() {
-                group.items.extend(item(keymap, &rows, ascii));
+            // What a view gives a meaning of its own is listed with the view.
+            let is_own = own_name(&rows, place.view).is_some();
+            let group = if is_own { groups.first_mut() } else { groups.last_mut() };
+            if let Some(group) = group {
+                group.items.extend(item(keymap, &rows, place, &mut listed, ascii));
             }
         }
         if is_typed_in(context) {
@@ -128,36 +141,90 @@ fn is_typed_in(context: Context) -> bool {
 }
 
 /// Returns the rows of a context. A row without a sentence belongs to the row before it.
-fn rows(keymap: &Keymap, context: Context) -> Vec<Vec<&'static Binding>> {
+fn rows(context: Context) -> Vec<Vec<&'static Binding>> {
     let mut rows: Vec<Vec<&Binding>> = Vec::new();
     for binding in BINDINGS.iter().filter(|binding| binding.context == context) {
-        let is_bound = !keymap.keys_of(binding.id).is_empty();
         match rows.last_mut().filter(|_| binding.help.is_empty()) {
-            Some(before) if is_bound => before.push(binding),
-            Some(_) => {}
+            Some(before) => before.push(binding),
             None => rows.push(vec![binding]),
         }
     }
     rows
 }
 
-/// Returns the line of rows that share a sentence.
-fn item(keymap: &Keymap, rows: &[&'static Binding], ascii: bool) -> Option<HelpItem> {
-    // An action without a key is in the palette.
-    let first = rows.iter().find(|row| !keymap.keys_of(row.id).is_empty())?;
-    let all: Vec<String> = rows.iter().map(|row| keys(keymap, row, ascii)).filter(|keys| keys != NO_KEY).collect();
-    let each = |row: &&'static Binding| keymap.keys_of(row.id).first().map(|key| key_glyph(*key, ascii));
-    let keys = joined(&all);
+/// Returns what rows that share a sentence do in a view, if the view gives them a meaning of its own.
+fn own_name(rows: &[&'static Binding], view: Option<&str>) -> Option<&'static str> {
+    rows.first()?.own_name_in(view?)
+}
+
+/// Returns whether an action that works on every screen does something in a context.
+fn is_useful(action: Action, context: Context) -> bool {
+    use Context::*;
+    match action {
+        Action::NextPane | Action::PrevPane | Action::Zoom => matches!(context, Deployments | Revisions | Stream),
+        Action::NextStream | Action::PrevStream => {
+            matches!(context, Deployments | Revisions | Server | Stream | Logs)
+        }
+        Action::Copy => matches!(
+            context,
+            Deployments | Revisions | Server | Stream | Logs | Inspector | Compare | Browse | Records | SignIn | Inbox
+        ),
+        Action::Left => matches!(context, Stream | Inspector | Glance | Records | Help),
+        Action::Right => matches!(
+            context,
+            Stream | Inspector | Glance | Records | Help | Logs | Journal | Browse | Inbox | Deployments
+        ),
+        _ => true,
+    }
+}
+
+impl Place<'_> {
+    /// Returns whether a row of the table does something here.
+    fn has(&self, row: &Binding) -> bool {
+        let is_of_view = self.view.is_none_or(|view| row.works_in(view));
+        let is_useful = row.context != Context::Global || is_useful(row.action, self.context);
+        is_of_view && is_useful && (self.works)(row)
+    }
+
+    /// Returns the keys of a row that have its action here. A key of the screen hides the same key of every screen, and where
+    /// text is typed, characters are text.
+    fn keys(&self, keymap: &Keymap, row: &Binding) -> Vec<Key> {
+        let is_text = |key: &Key| row.context == Context::Global && is_typed_in(self.context) && key.text().is_some();
+        let has_action = |key: &Key| keymap.action(self.context, *key) == Some(row.action);
+        keymap.keys_of(row.id).iter().copied().filter(|key| has_action(key) && !is_text(key)).collect()
+    }
+}
+
+/// Returns the line of rows that share a sentence. `listed`: the keys of the lines before.
+fn item(
+    keymap: &Keymap,
+    rows: &[&'static Binding],
+    place: Place<'_>,
+    listed: &mut BTreeSet<Key>,
+    ascii: bool,
+) -> Option<HelpItem> {
+    let mut bound: Vec<(&'static Binding, Vec<String>)> = Vec::new();
+    for row in rows.iter().filter(|row| place.has(row)) {
+        let keys = place.keys(keymap, row).into_iter().filter(|key| listed.insert(*key));
+        let keys: Vec<String> = keys.map(|key| key_glyph(key, ascii)).collect();
+        // An action without a key is in the palette.
+        if !keys.is_empty() {
+            bound.push((row, keys));
+        }
+    }
+    let (first, first_keys) = bound.first()?;
+    let keys = joined(&bound.iter().map(|(_, keys)| joined(keys)).collect::<Vec<_>>());
     let short_keys = match runtail_core::text::width(&keys) {
         0..=MAX_KEYS => keys.clone(),
-        _ => match joined(&rows.iter().filter_map(each).collect::<Vec<_>>()) {
-            firsts if runtail_core::text::width(&firsts) > MAX_KEYS => each(first).unwrap_or(firsts),
+        _ => match joined(&bound.iter().filter_map(|(_, keys)| keys.first().cloned()).collect::<Vec<_>>()) {
+            firsts if runtail_core::text::width(&firsts) > MAX_KEYS => first_keys.first().cloned().unwrap_or(firsts),
             firsts => firsts,
         },
     };
-    let name = if rows.len() > 1 && first.help.len() <= MAX_PAIR { first.help } else { first.name() };
-    let sentence = first.sentence().to_string();
-    Some(HelpItem { id: Some(first.id), keys, short_keys, name: name.to_string(), sentence })
+    let name = if bound.len() > 1 && first.help.len() <= MAX_PAIR { first.help } else { first.name() };
+    let own = own_name(rows, place.view);
+    let (name, sentence) = (own.unwrap_or(name).to_string(), own.unwrap_or(first.sentence()).to_string());
+    Some(HelpItem { id: Some(first.id), keys, short_keys, name, sentence })
 }
 
 /// Returns all current key bindings, below the problems of the configured ones. A sentence without room beside its keys is
@@ -204,28 +271,116 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
+    /// The titles of the views of a stream.
+    const VIEWS: [&str; 10] =
+        ["Messages", "Updates", "State", "Timeline", "Runs", "Custom", "Raw", "Delivery", "Graph", "History"];
+
+    /// Returns the help of every context, and of the stream in every view.
+    fn all_helps(keymap: &Keymap) -> Vec<(Context, Option<&'static str>, Vec<HelpItem>)> {
+        let views = VIEWS.iter().map(|view| (Context::Stream, Some(*view)));
+        let places = contexts(Context::Stream).map(|context| (context, None)).chain(views);
+        let help = |(context, view)| {
+            let groups = help_groups(keymap, Place { context, view, works: &|_| true }, false);
+            (context, view, groups.into_iter().flat_map(|group| group.items).collect())
+        };
+        places.map(help).collect()
+    }
+
+    #[test]
+    fn each_listed_key_has_its_action_and_each_is_listed_once() {
+        let keymap = Keymap::default();
+        for (context, view, items) in all_helps(&keymap) {
+            let (mut keys, mut ids, mut names) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+            for item in &items {
+                let Some(id) = item.id else { continue };
+                assert!(ids.insert(id), "{context:?} {view:?}: {id} twice");
+                assert!(names.insert(&item.name), "{context:?} {view:?}: {} twice", item.name);
+                let of_line = |row: &&Binding| row.context == context || row.context == Context::Global;
+                for shown in item.keys.split("  ") {
+                    let written = match shown {
+                        "⏎" => "Enter",
+                        "Shift-Tab" => "BackTab",
+                        other => other,
+                    };
+                    let key: Key = written.parse().unwrap();
+                    assert!(keys.insert(key), "{context:?} {view:?}: {shown} twice");
+                    let action = keymap.action(context, key);
+                    let mut rows = BINDINGS.iter().filter(of_line).filter(|row| Some(row.action) == action);
+                    assert!(
+                        rows.any(|row| view.is_none_or(|view| row.works_in(view))),
+                        "{context:?} {view:?}: {shown}"
+                    );
+                }
+            }
+        }
+    }
+
     #[test]
     fn help_lists_every_key_of_its_context_and_everywhere() {
         let keymap = Keymap::default();
-        for context in contexts(Context::Stream) {
-            let groups = help_groups(&keymap, context, None, false);
-            let items: Vec<&HelpItem> = groups.iter().flat_map(|group| &group.items).collect();
-            for row in BINDINGS.iter().filter(|row| row.context == context || row.context == Context::Global) {
-                let own = keys(&keymap, row, false);
-                assert!(own == NO_KEY || items.iter().any(|item| item.keys.contains(&own)), "{}", row.id);
+        for (context, view, items) in all_helps(&keymap) {
+            let works = |row: &&Binding| {
+                view.is_none_or(|view| row.works_in(view))
+                    && (row.context == context || row.context == Context::Global && is_useful(row.action, context))
+            };
+            for row in BINDINGS.iter().filter(works) {
+                let typed = |key: &&Key| is_typed_in(context) && row.context == Context::Global && key.text().is_some();
+                let own = keymap.keys_of(row.id).iter().filter(|key| !typed(key));
+                for key in own.filter(|key| keymap.action(context, **key) == Some(row.action)) {
+                    let shown = key_glyph(*key, false);
+                    let is_listed = items.iter().any(|item| item.keys.split("  ").any(|listed| listed == shown));
+                    assert!(is_listed, "{context:?} {view:?}: {} {shown}", row.id);
+                }
             }
         }
         for (id, _) in SECTIONS {
             assert!(BINDINGS.iter().any(|binding| binding.id == id), "{id}");
         }
         assert_eq!(contexts(Context::Stream).count(), CONTEXTS.len() - 1);
+        let named = BINDINGS.iter().flat_map(|row| row.views.iter().copied().chain(row.in_view.iter().map(|of| of.0)));
+        named.for_each(|view| assert!(VIEWS.contains(&view), "{view}"));
+    }
+
+    #[test]
+    fn a_view_lists_its_own_keys_first_and_none_of_other_views() {
+        let keymap = Keymap::default();
+        let here = |view: &'static str| {
+            let groups =
+                help_groups(&keymap, Place { context: Context::Stream, view: Some(view), works: &|_| true }, false);
+            let lines = groups[0].items.iter().map(|item| format!("{} {}", item.short_keys, item.name));
+            (groups[0].title.clone(), lines.collect::<Vec<String>>())
+        };
+        let (title, lines) = here("Timeline");
+        assert_eq!(title, "HERE: TIMELINE");
+        for line in [
+            "⏎ Go to Messages",
+            "-  + Zoom out or in",
+            "c Show only the critical path",
+            "]  [ Next or previous failure or run",
+        ] {
+            assert!(lines.iter().any(|own| own == line), "{line}: {lines:#?}");
+        }
+        let (_, lines) = here("Graph");
+        for line in [
+            "⏎ Go to the last visit",
+            "c Fold what is idle",
+            "End  G Follow the running node",
+            "Space Set a breakpoint",
+        ] {
+            assert!(lines.iter().any(|own| own == line), "{line}: {lines:#?}");
+        }
+        assert!(lines.iter().all(|line| !line.contains("as received") && !line.contains("mark")), "{lines:#?}");
+        let (_, lines) = here("Delivery");
+        assert!(lines.iter().any(|line| line == "d Show or hide all counters"), "{lines:#?}");
+        let (_, lines) = here("History");
+        assert!(lines.iter().any(|line| line == "u Edit the state here"), "{lines:#?}");
     }
 
     #[test]
     fn help_lines_fit_their_column() {
-        let long: Vec<String> = contexts(Context::Stream)
-            .flat_map(|context| help_groups(&Keymap::default(), context, None, false))
-            .flat_map(|group| group.items)
+        let long: Vec<String> = all_helps(&Keymap::default())
+            .into_iter()
+            .flat_map(|(.., items)| items)
             .filter(|item| item.name.len() > 34 || item.keys.len() + item.sentence.len() > 100)
             .map(|item| format!("{}: {} {}", item.keys, item.name, item.sentence))
             .collect();
@@ -262,7 +417,7 @@ mod tests {
         assert_eq!(problems, Vec::<String>::new());
         let line_with =
             |lines: Vec<Line>, what: &str| lines.iter().map(Line::text).find(|line| line.contains(what)).unwrap();
-        let groups = help_groups(&keymap, Context::Stream, None, false);
+        let groups = help_groups(&keymap, Place { context: Context::Stream, view: None, works: &|_| true }, false);
         let mut items = groups.iter().flat_map(|group| &group.items);
         assert_eq!(items.find(|item| item.id == Some("stream.next_message")).unwrap().keys, "F2");
         let line = line_with(table_lines(&keymap, 136, false), "stream.prev_message");

@@ -8,6 +8,7 @@ mod checkpoints;
 mod compare;
 mod composing;
 mod dashboard;
+mod drive;
 mod effects;
 mod export;
 pub mod external_editor;
@@ -41,25 +42,16 @@ pub use services::Services;
 pub use signals::Endings;
 pub use terminal_caps::{Environment, Terminal, terminal_checks};
 
-use crate::app::{App, Settings};
-use crate::input::key::{Code, Key};
+use crate::app::Settings;
 use crate::session::catalog::Origin;
-use crate::session::msg::{Effect, Msg};
+use crate::session::msg::Effect;
+use drive::{Drive, LoopOptions, sleep_until};
 use frames::Frames;
-use futures::StreamExt;
-use runtail_core::config::{Config, Mouse, Notify, Profile, Watch};
-use signals::{Signal, Signals};
+use runtail_core::config::{Config, Notify, Profile, Watch};
+use signals::Signals;
 use std::io;
 use std::time::Duration;
 use terminal::Screen;
-use tokio::time::Instant;
-
-/// Minimum interval between two frames that show new data.
-const DATA_FRAME: Duration = Duration::from_millis(33);
-/// Minimum interval between two frames that respond to keys.
-const KEY_FRAME: Duration = Duration::from_millis(8);
-/// Maximum time to apply messages before keys and frames are handled again.
-const MESSAGE_BUDGET: Duration = Duration::from_millis(2);
 
 /// The options of the dashboard, from the command line and the configuration.
 #[derive(Debug)]
@@ -126,9 +118,6 @@ impl Options {
     }
 }
 
-/// The key that panics if a test requires it.
-const F12: Key = Key::plain(Code::F(12));
-
 /// How the dashboard ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
@@ -163,16 +152,13 @@ async fn run_loop(mut options: Options, screen: &mut Screen, signals: &mut Signa
     let loop_options = LoopOptions { notify: options.notify, test_panic: options.test_panic.take() };
     let (mut dashboard, first) = Dashboard::new(options, screen.size()?)?;
     let mut frames = Frames::default();
-    let ended = drive(&mut dashboard, (first, loop_options), (screen, &mut frames), signals).await;
+    let ended = match Drive::begin(&mut dashboard, (first, loop_options), (screen, &mut frames)) {
+        Ok(drive) => drive.run(signals).await,
+        Err(error) => Err(error),
+    };
     frames.log();
     finish_recordings(&mut dashboard).await;
     ended
-}
-
-/// The options that the loop itself uses.
-struct LoopOptions {
-    notify: Notify,
-    test_panic: Option<String>,
 }
 
 /// How long to wait for recordings when the dashboard ends.
@@ -190,143 +176,6 @@ async fn finish_recordings(dashboard: &mut Dashboard) {
         tokio::select! {
             msg = dashboard.next_message() => pending = dashboard.update(msg),
             () = &mut timeout => return,
-        }
-    }
-}
-
-async fn drive(
-    dashboard: &mut Dashboard,
-    (first, mut options): (Vec<Effect>, LoopOptions),
-    (screen, frames): (&mut Screen, &mut Frames),
-    signals: &mut Signals,
-) -> io::Result<Ended> {
-    let mut pending = first;
-    // Draw the first frame before anything that needs a server or a key.
-    pending.extend(show(dashboard, screen)?);
-    let mut keys = input::open()?;
-    let mut last_frame = Instant::now();
-    // When the last frame for a key was drawn, and whether the next frame is for a key.
-    let (mut last_key_frame, mut is_for_key) = (last_frame, false);
-    let mut frame_at = None;
-    loop {
-        for effect in std::mem::take(&mut pending) {
-            match effect {
-                Effect::Suspend => {
-                    drop(keys);
-                    screen.suspend()?;
-                    keys = input::open()?;
-                    frame_at = Some(Instant::now());
-                }
-                Effect::EditOutside(text) => {
-                    drop(keys);
-                    let edited = screen.leave_for(|| external_editor::edit(&text))?;
-                    keys = input::open()?;
-                    pending.extend(dashboard.update(Msg::Edited(edited)));
-                    frame_at = Some(Instant::now());
-                }
-                Effect::Redraw => {
-                    screen.clear()?;
-                    frame_at = Some(Instant::now());
-                }
-                Effect::Copy(text) => screen.copy(&text)?,
-                Effect::Alert(title, text) => screen.alert(options.notify, &title, &text)?,
-                effect => {
-                    if let Effect::Configure(config) = &effect {
-                        options.notify = config.ui.notify;
-                    }
-                    dashboard.perform(effect);
-                }
-            }
-        }
-        if dashboard.app.quit {
-            return Ok(Ended::Quit);
-        }
-        dashboard.reconcile();
-        screen.capture_mouse(wants_mouse(&dashboard.app))?;
-        let tick = dashboard.app.next_tick().map(|d| last_frame + d);
-        // A key requests a frame at once, and data requests one after the frame interval.
-        let next_frame = frame_at;
-        tokio::select! {
-            biased;
-            signal = signals.next() => match signal {
-                Signal::End(number) => return Ok(Ended::Signal(number)),
-                Signal::Stop => pending = vec![Effect::Suspend],
-                Signal::Continue => {
-                    screen.reenter()?;
-                    frame_at = Some(Instant::now());
-                }
-            },
-            event = keys.next() => match event {
-                Some(Ok(event)) => {
-                    if let Some(msg) = input::message(&event) {
-                        if let (Some(place), Msg::Key(F12)) = (&options.test_panic, &msg) {
-                            dashboard.runner.test_panic(place);
-                        }
-                        pending = dashboard.update(msg);
-                        // Even right after a frame for data. Only the frames of keys in quick succession are delayed.
-                        let soon = Instant::now().max(last_key_frame + KEY_FRAME);
-                        is_for_key = true;
-                        frame_at = Some(frame_at.map_or(soon, |f| f.min(soon)));
-                    }
-                }
-                Some(Err(_)) | None => return Ok(Ended::TerminalGone),
-            },
-            () = sleep_until(next_frame), if next_frame.is_some() => {
-                let start = Instant::now();
-                pending = show(dashboard, screen)?;
-                last_frame = Instant::now();
-                frames.record(last_frame - start);
-                if std::mem::take(&mut is_for_key) {
-                    last_key_frame = last_frame;
-                }
-                frame_at = None;
-            }
-            msg = dashboard.next_message() => {
-                let start = Instant::now();
-                pending = dashboard.update(msg);
-                while start.elapsed() < MESSAGE_BUDGET && let Some(msg) = dashboard.try_next_message() {
-                    pending.extend(dashboard.update(msg));
-                }
-                let later = last_frame + DATA_FRAME;
-                frame_at = Some(frame_at.map_or(later, |f| f.min(later)));
-            }
-            () = sleep_until(tick), if tick.is_some() => {
-                pending = dashboard.update(Msg::Tick);
-                frame_at = Some(Instant::now());
-            }
-        }
-    }
-}
-
-/// Draws a frame. Returns the effects of a resize, if the terminal's size has changed.
-fn show(dashboard: &mut Dashboard, screen: &mut Screen) -> io::Result<Vec<Effect>> {
-    // The resize event may not have arrived yet.
-    let size = screen.size()?;
-    let effects = match size == dashboard.app.session.size {
-        true => Vec::new(),
-        false => dashboard.update(Msg::Resize(size.0, size.1)),
-    };
-    screen.draw(|frame| dashboard.draw(frame))?;
-    Ok(effects)
-}
-
-/// Sleeps until a time; without one, sleeps forever. A time in the past sets no timer, because timers are rounded up to a
-/// millisecond, and setting one wakes another thread.
-async fn sleep_until(at: Option<Instant>) {
-    match at {
-        Some(at) if at <= Instant::now() => {}
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Returns whether to capture the mouse: in lists, but not where the user reads text, so that the terminal can select it.
-fn wants_mouse(app: &App) -> bool {
-    match app.session.prefs.mouse {
-        Mouse::On => true,
-        Mouse::Off => false,
-        Mouse::Auto => {
-            !app.frozen && app.overlays.is_empty() && (app.viewer().is_none() || app.focus != crate::app::Pane::Stream)
         }
     }
 }

@@ -9,6 +9,7 @@ use super::request::Requests;
 use super::thread::{ModesView, ThreadView};
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
+use crate::input::keymap::Binding;
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::jobs::{JobProgress, PendingJob};
@@ -79,7 +80,11 @@ pub trait Lookup {
     fn selected_objects(&self) -> Vec<(&'static str, String)>;
     /// Returns the title of the stream's view, if one has the focus.
     fn shown_view(&self) -> Option<&'static str>;
-    /// Returns the context whose keys the help screen lists first.
+    /// Returns whether an action of the table does something on the screen that the help is about.
+    fn works(&self, row: &Binding) -> bool;
+    /// Returns the context of the page that the help is about.
+    fn page_context(&self) -> Context;
+    /// Returns the context whose actions work here. Those of a pane also work below a page of text.
     fn help_context(&self) -> Context;
 }
 
@@ -107,6 +112,17 @@ pub trait Component {
     /// Applies the text that was edited in the user's editor.
     fn on_edited(&mut self, _text: &str) {}
 
+    /// Returns whether the component has an action at all, because not all pages of a context have the same. The help leaves out
+    /// the others.
+    fn offers(&self, _action: Action) -> bool {
+        true
+    }
+
+    /// Returns whether an action does something now. The footer leaves out the others.
+    fn can(&self, _cx: &Cx<'_>, _action: Action) -> bool {
+        true
+    }
+
     /// Moves by lines. With `whole_window`, a component that has both a cursor and a window scrolls the window.
     fn step(&mut self, _cx: &Cx<'_>, _lines: isize, _whole_window: bool) {}
 
@@ -116,7 +132,9 @@ pub trait Component {
     }
 
     /// Handles a click on a cell, relative to the top left corner of the component.
-    fn click(&mut self, _cx: &Cx<'_>, _x: u16, _y: u16) {}
+    fn click(&mut self, _cx: &Cx<'_>, _x: u16, _y: u16) -> Requests {
+        Requests::none()
+    }
 
     /// Returns the text that `y` copies.
     fn copied(&mut self) -> Option<String> {

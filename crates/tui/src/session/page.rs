@@ -86,6 +86,15 @@ impl<P: Page> Component for Paged<P> {
         self.page.action(cx, action)
     }
 
+    fn can(&self, cx: &Cx<'_>, action: Action) -> bool {
+        let (first, end) = (self.place.top.key, self.lines(cx).len() as u64);
+        match action {
+            Action::PageDown | Action::HalfDown | Action::Down | Action::Bottom => first + u64::from(cx.area.h) < end,
+            Action::PageUp | Action::HalfUp | Action::Up | Action::Top => first > 0,
+            _ => true,
+        }
+    }
+
     // A page has no cursor, so a step scrolls the window.
     fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
         let rows = self.rows(cx);

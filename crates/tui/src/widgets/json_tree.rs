@@ -309,6 +309,18 @@ impl Tree {
         }
     }
 
+    /// Returns whether anything among the first values is folded, or everything below the first level.
+    pub fn has_folds(&self) -> bool {
+        /// Values to look at. In a large document, some are folded by default.
+        const MAX_SCANNED: u32 = 2_000;
+        self.doc.len() > MAX_SCANNED || (0..self.doc.len()).any(|node| self.is_folded(node))
+    }
+
+    /// Returns whether the value under the cursor can be folded or expanded.
+    pub fn can_toggle(&self) -> bool {
+        self.under_cursor().is_some_and(|node| self.is_container(node) || self.is_expandable(node))
+    }
+
     /// Folds or unfolds the container under the cursor, or expands or collapses the text.
     pub fn toggle(&mut self) {
         if let Some(node) = self.under_cursor().filter(|node| self.is_container(*node) || self.is_expandable(*node)) {

@@ -366,12 +366,13 @@ impl Component for Agent {
         }
     }
 
-    fn click(&mut self, cx: &Cx<'_>, _x: u16, y: u16) {
-        let Some(server) = &mut self.server else { return };
+    fn click(&mut self, cx: &Cx<'_>, _x: u16, y: u16) -> Requests {
+        let Some(server) = &mut self.server else { return Requests::none() };
         if let Some(row) = y.checked_sub(view::head(server)) {
             let height = height(server, cx.area);
             server.pick(|picker, ids| picker.select(ids, height, picker.top() + usize::from(row)));
         }
+        Requests::none()
     }
 
     fn copied(&mut self) -> Option<String> {

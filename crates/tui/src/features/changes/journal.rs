@@ -90,6 +90,10 @@ impl Component for JournalView {
         }
     }
 
+    fn can(&self, _cx: &Cx<'_>, action: Action) -> bool {
+        !matches!(action, Action::Open | Action::Right | Action::Curl) || self.selected().is_some()
+    }
+
     fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
         let ids = self.ids();
         self.picker.step(&ids, cx.area.h.into(), lines);

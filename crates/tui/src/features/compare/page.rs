@@ -334,6 +334,11 @@ impl Component for ComparePage {
         Some("Compare".into())
     }
 
+    fn can(&self, cx: &Cx<'_>, action: Action) -> bool {
+        // A narrow page shows both sides in one list.
+        action != Action::NextPane || ComparePage::is_wide(cx)
+    }
+
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
         let requests = match action {
             Action::NextMatch | Action::PrevMatch => self.next_difference(action == Action::NextMatch),
@@ -367,7 +372,7 @@ impl Component for ComparePage {
         }
     }
 
-    fn click(&mut self, cx: &Cx<'_>, x: u16, y: u16) {
+    fn click(&mut self, cx: &Cx<'_>, x: u16, y: u16) -> Requests {
         let (w, h) = cx.session.size;
         if ComparePage::is_wide(cx) {
             let layout = view::layout((w, h));
@@ -379,6 +384,7 @@ impl Component for ComparePage {
                 self.relayout(cx);
             }
         }
+        Requests::none()
     }
 
     fn copied(&mut self) -> Option<String> {

@@ -436,7 +436,7 @@ impl Component for ListPane<'_> {
         self.0.list.step(height(cx.area, LIST_HEAD), lines);
     }
 
-    fn click(&mut self, cx: &Cx<'_>, x: u16, y: u16) {
+    fn click(&mut self, cx: &Cx<'_>, x: u16, y: u16) -> Requests {
         match y.checked_sub(LIST_HEAD) {
             Some(row) => {
                 let at = self.0.list.picker.top() + usize::from(row);
@@ -451,6 +451,7 @@ impl Component for ListPane<'_> {
             }
             None => {}
         }
+        Requests::none()
     }
 
     fn copied(&mut self) -> Option<String> {

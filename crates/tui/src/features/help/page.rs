@@ -1,7 +1,8 @@
 //! The help: the keys of a context and those that work everywhere, in columns.
 
 use crate::input::action::{Action, Context};
-use crate::input::help::{HelpGroup, HelpItem, contexts, help_groups};
+use crate::input::help::{HelpGroup, HelpItem, Place, contexts, help_groups};
+use crate::input::keymap::Binding;
 use crate::session::{Component, Cx, Request, Requests};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
@@ -41,14 +42,16 @@ enum Cell {
 
 impl HelpPage {
     fn context(&self, cx: &Cx<'_>) -> Context {
-        let current = cx.lookup.help_context();
+        let current = cx.lookup.page_context();
         contexts(current).nth(self.turned).unwrap_or(current)
     }
 
     /// Returns the groups with the lines that match the filter.
     fn groups(&self, cx: &Cx<'_>) -> Vec<HelpGroup> {
         let view = cx.lookup.shown_view().filter(|_| self.turned == 0);
-        let mut groups = help_groups(&cx.session.keymap, self.context(cx), view, cx.session.settings.ascii);
+        let works = |row: &Binding| self.turned > 0 || cx.lookup.works(row);
+        let place = Place { context: self.context(cx), view, works: &works };
+        let mut groups = help_groups(&cx.session.keymap, place, cx.session.settings.ascii);
         let words: Vec<String> = self.filter.split_whitespace().map(str::to_lowercase).collect();
         let matches = |item: &HelpItem| {
             let text = format!("{} {} {}", item.name, item.sentence, item.id.unwrap_or_default()).to_lowercase();
@@ -57,6 +60,12 @@ impl HelpPage {
         groups.iter_mut().for_each(|group| group.items.retain(matches));
         groups.retain(|group| !group.items.is_empty());
         groups
+    }
+
+    fn run_selected(&self, cx: &Cx<'_>) -> Requests {
+        let groups = self.groups(cx);
+        let item = groups.iter().flat_map(|group| &group.items).nth(self.at);
+        item.and_then(|item| item.id).map(|id| Request::Run(id).into()).unwrap_or_default()
     }
 
     /// Moves to the same row of a neighboring column, or as near as possible.
@@ -81,16 +90,12 @@ impl Component for HelpPage {
     }
 
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
-        let contexts = contexts(cx.lookup.help_context()).count();
+        let contexts = contexts(cx.lookup.page_context()).count();
         match action {
             Action::NextPane => (self.turned, self.at) = ((self.turned + 1) % contexts, 0),
             Action::PrevPane => (self.turned, self.at) = ((self.turned + contexts - 1) % contexts, 0),
             Action::Left | Action::Right => self.move_column(cx, action == Action::Right),
-            Action::Open => {
-                let groups = self.groups(cx);
-                let item = groups.iter().flat_map(|group| &group.items).nth(self.at);
-                return item.and_then(|item| item.id).map(|id| Request::Run(id).into()).unwrap_or_default();
-            }
+            Action::Open => return self.run_selected(cx),
             _ => {}
         }
         Requests::none()
@@ -99,6 +104,21 @@ impl Component for HelpPage {
     fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
         let last = self.groups(cx).iter().map(|group| group.items.len()).sum::<usize>().saturating_sub(1);
         self.at = self.at.saturating_add_signed(lines).min(last);
+    }
+
+    /// A click chooses a line, and a click on the chosen one runs it.
+    fn click(&mut self, cx: &Cx<'_>, x: u16, y: u16) -> Requests {
+        let columns = columns(&self.groups(cx), count(cx.session.size.0));
+        let body = body(cx);
+        let (column, row) = (cx.area.x + x - body.x, cx.area.y + y - body.y);
+        let width = (usize::from(body.w) / columns.len().max(1)).max(1);
+        let cell = columns.get(usize::from(column) / width).and_then(|cells| cells.get(self.top + usize::from(row)));
+        match cell {
+            Some(Cell::Item(at)) if *at == self.at => return self.run_selected(cx),
+            Some(Cell::Item(at)) => self.at = *at,
+            _ => {}
+        }
+        Requests::none()
     }
 
     fn back(&mut self, _quit: bool) -> Option<Requests> {

@@ -45,6 +45,14 @@ impl Component for Document {
         Requests::none()
     }
 
+    fn can(&self, _cx: &Cx<'_>, action: Action) -> bool {
+        match action {
+            Action::Open => self.tree.can_toggle(),
+            Action::UnfoldAll => self.tree.has_folds(),
+            _ => true,
+        }
+    }
+
     fn step(&mut self, cx: &Cx<'_>, lines: isize, whole_window: bool) {
         let (height, mut place) = (cx.area.h.into(), self.tree.place);
         match whole_window {

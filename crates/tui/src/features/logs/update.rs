@@ -90,6 +90,14 @@ impl Component for LogView {
         Requests::none()
     }
 
+    fn can(&self, _cx: &Cx<'_>, action: Action) -> bool {
+        match action {
+            Action::Follow => !self.place.follow,
+            Action::Open | Action::Right => self.under_cursor().is_some(),
+            _ => true,
+        }
+    }
+
     fn step(&mut self, cx: &Cx<'_>, lines: isize, whole_window: bool) {
         let rows = self.rows();
         match whole_window {
@@ -106,11 +114,12 @@ impl Component for LogView {
         }
     }
 
-    fn click(&mut self, cx: &Cx<'_>, _x: u16, y: u16) {
+    fn click(&mut self, cx: &Cx<'_>, _x: u16, y: u16) -> Requests {
         if let Some(row) = y.checked_sub(HEAD) {
             let by = self.place.top.key as isize + isize::from(row as i16) - self.place.cursor.key as isize;
             self.step(cx, by, false);
         }
+        Requests::none()
     }
 
     fn copied(&mut self) -> Option<String> {

@@ -14,6 +14,9 @@ use runtail_core::model::{Collection, GithubApp, Service};
 use runtail_core::text::capitalized;
 use std::sync::Arc;
 
+/// The scope of a command that works on every screen.
+pub(super) const EVERYWHERE: &str = "works everywhere";
+
 /// A command of the palette.
 pub struct Command {
     pub name: &'static str,
@@ -71,6 +74,21 @@ impl Command {
         match self.run {
             Run::Action(id) | Run::Change(id) | Run::OnDeployment(id) => binding(id),
             Run::Call(_) => None,
+        }
+    }
+
+    /// Returns where it works, and whether it does here.
+    pub(super) fn scope(&self, cx: &Cx<'_>) -> (&'static str, bool) {
+        match self.name {
+            "name" | "view" | "state" | "bisect" | "record" | "reopen" | "export" | "compare-run" | "reproduce" => {
+                ("works on: a thread", cx.lookup.shown_thread().is_some())
+            }
+            "stream" => ("works in: a thread", !cx.lookup.known(ArgumentKind::Stream).is_empty()),
+            "search" | "run" | "assistant" => ("works in: Threads and runs", cx.lookup.open_server().is_some()),
+            "update" | "delete" | "logs" | "threads" => ("works on: a deployment", true),
+            "redeploy" | "interrupt" | "rollback" => ("works on: a revision", true),
+            "crons" | "store" => ("works on: a deployment", cx.lookup.chosen_server().is_some()),
+            _ => (EVERYWHERE, true),
         }
     }
 

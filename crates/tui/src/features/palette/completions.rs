@@ -139,7 +139,8 @@ fn overview(cx: &Cx<'_>) -> Vec<Completion> {
         Some(offer)
     });
     let recent: Vec<Completion> = recent.take(MAX_RECENT).collect();
-    let others = all.into_iter().map(Candidate::into_offer);
+    let mut others: Vec<Completion> = all.into_iter().map(Candidate::into_offer).collect();
+    others.sort_by_key(|offer| offer.group);
     recent.into_iter().chain(others).collect()
 }
 

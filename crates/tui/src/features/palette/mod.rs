@@ -112,6 +112,12 @@ fn close() -> Requests {
     Requests::from(Request::Close).and(Pref::Preview(None))
 }
 
+fn close_and_run(cx: &Cx<'_>, line: &str) -> Requests {
+    let mut out = close();
+    out.extend(run(cx, line));
+    out
+}
+
 /// Runs a line, and adds it to the history.
 fn run(cx: &Cx<'_>, line: &str) -> Requests {
     let mut out: Requests = Pref::Line(line.to_string()).into();
@@ -145,9 +151,7 @@ impl Component for Palette {
             _ if cx.session.keymap.quits(key) => return Some(Request::Quit.into()),
             Code::Enter => {
                 let Some(line) = line_to_run(self, &offers) else { return Some(Requests::none()) };
-                let mut out = close();
-                out.extend(run(cx, &line));
-                return Some(out);
+                return Some(close_and_run(cx, &line));
             }
             Code::Up if self.recalled.is_some() || self.input.is_empty() && self.at == 0 => {
                 self.recall(&cx.session.prefs.said, true)
@@ -180,6 +184,19 @@ impl Component for Palette {
     fn step(&mut self, _cx: &Cx<'_>, lines: isize, _whole_window: bool) {
         let last = self.offers.len().saturating_sub(1);
         (self.at, self.is_chosen) = (self.at.saturating_add_signed(lines).min(last), true);
+    }
+
+    /// A click chooses a row, and a click on the chosen one runs it.
+    fn click(&mut self, cx: &Cx<'_>, _x: u16, y: u16) -> Requests {
+        let Some(at) = view::offer_at(self, cx, cx.area.y + y) else { return Requests::none() };
+        let line = self.offers.get(at).filter(|_| at == self.at).map(|offer| offer.line.clone());
+        match line {
+            Some(line) => close_and_run(cx, &line),
+            None => {
+                (self.at, self.is_chosen) = (at, true);
+                Pref::Preview(self.offers.get(at).and_then(Completion::theme)).into()
+            }
+        }
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {

@@ -1,6 +1,6 @@
 //! A row of the palette.
 
-use super::commands::Command;
+use super::commands::{Command, EVERYWHERE};
 use super::matching::{Fit, Texts, WEAK, fit};
 use super::parse_target::Address;
 use crate::input::action::Context;
@@ -75,44 +75,52 @@ pub(super) struct Candidate {
     offer: Completion,
     aliases: [&'static str; 2],
     place: &'static str,
+    /// The length of the description without the words on where it works, which say nothing about it.
+    said: usize,
 }
 
 impl Candidate {
     /// Creates the candidate of an action. `note`: its sentence about what is selected here.
     pub fn action(cx: &Cx<'_>, row: &'static Binding, here: Context) -> Candidate {
-        let works_here = row.context == here || row.context == Context::Global;
+        let is_here = row.context == here || row.context == Context::Global;
+        // Some actions of a stream work only in some of its views.
+        let works_here = is_here && cx.lookup.shown_view().is_none_or(|view| row.works_in(view));
         let sentence = concrete(cx, beyond_name(row), works_here);
-        let gap = if sentence.is_empty() { "" } else { " · " };
-        let (note, group) = match works_here {
-            true => (sentence, Group::Here),
-            false => (format!("{sentence}{gap}works in: {}", row.context.place()), Group::Elsewhere),
-        };
+        // The heading of the group says where the actions of this screen work.
+        let scope = if works_here && row.context == here { String::new() } else { row.scope() };
+        let note = with_scope(&sentence, &scope);
+        let group = if works_here { Group::Here } else { Group::Elsewhere };
         let mut offer = Completion::of(row.id.to_string(), row.name().to_string(), note, group);
         (offer.key, offer.is_action) = (key(cx, row), true);
-        Candidate { offer, aliases: ["", row.id], place: row.context.title() }
+        Candidate { offer, aliases: ["", row.id], place: row.context.title(), said: sentence.len() }
     }
 
     /// Creates the candidate of a command. One that is also an action is shown like it.
     pub fn command(cx: &Cx<'_>, command: &'static Command) -> Candidate {
         let mut offer = of_command(command, "");
+        let (scope, works_here) = command.scope(cx);
+        let said = offer.note.len();
+        offer.note = with_scope(&offer.note, scope);
+        offer.group = if works_here { Group::Here } else { Group::Elsewhere };
         let mut id = "";
         if let Some(row) = command.row() {
             (offer.shown, offer.key, id) = (row.name().to_string(), key(cx, row), row.id);
         }
-        Candidate { offer, aliases: [command.name, id], place: "" }
+        Candidate { offer, aliases: [command.name, id], place: "", said }
     }
 
     /// Creates the candidate of a command that opens a screen.
     pub fn screen(name: &'static str, help: &str) -> Candidate {
-        let offer = Completion::of(name.to_string(), name.to_string(), help.to_string(), Group::Here);
-        Candidate { offer, aliases: [name, ""], place: "" }
+        let note = with_scope(help, EVERYWHERE);
+        let offer = Completion::of(name.to_string(), name.to_string(), note, Group::Here);
+        Candidate { offer, aliases: [name, ""], place: "", said: help.len() }
     }
 
     /// Returns the row with its score, if it matches.
     pub fn fit(self, typed: &str) -> Option<(u32, Completion)> {
         let offer = &self.offer;
-        let texts =
-            Texts { name: &offer.shown, note: &offer.note, aliases: self.aliases, key: &offer.key, place: self.place };
+        let note = offer.note.get(..self.said).unwrap_or_default();
+        let texts = Texts { name: &offer.shown, note, aliases: self.aliases, key: &offer.key, place: self.place };
         let fit = fit(typed, &texts)?;
         // A weak match stays weak wherever it works.
         let is_preferred = offer.is_action && offer.group == Group::Here && fit.score > WEAK;
@@ -134,6 +142,12 @@ impl Candidate {
     pub fn line(&self) -> &str {
         &self.offer.line
     }
+}
+
+/// Adds where an action works to what it does.
+fn with_scope(note: &str, scope: &str) -> String {
+    let gap = if note.is_empty() || scope.is_empty() { "" } else { " · " };
+    format!("{note}{gap}{scope}")
 }
 
 fn key(cx: &Cx<'_>, row: &Binding) -> String {

@@ -26,12 +26,9 @@ enum Row<'a> {
 
 /// Draws the palette.
 pub(super) fn palette(palette: &Palette, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
-    let (w, h) = cx.session.size;
     let rows = rows(palette, cx);
-    // The frame, the typed text, and at least one row.
-    let most = (h * 2 / 3).max(14).min(h.saturating_sub(2));
-    let height = (rows.len().max(1) as u16 + 3).min(most);
-    let area = Area { x: 0, y: 1, w, h: height };
+    let Layout { area, list, top } = layout(palette, &rows, cx);
+    let w = area.w;
     canvas.clear(area);
     let typed = text::clean(&palette.text()).into_owned();
     canvas.frame(area, format!(": {typed}").trim_end(), &Line::new(), &keys(usize::from(w), cx));
@@ -41,14 +38,10 @@ pub(super) fn palette(palette: &Palette, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     line.push(Tone::Accent, "▏");
     line.push(Tone::Strong, &text::visible(after));
     canvas.line_for_right(2, 2, w.saturating_sub(4), &line.right(Tone::Dim, &counter(palette)));
-    let list = Area { x: 1, y: 3, w: w.saturating_sub(2), h: height.saturating_sub(3) };
     if rows.is_empty() {
         canvas.line(list.x + MARK, list.y, list.w - MARK, &Line::of(Tone::Dim, &no_completion(cx, &palette.text())));
     }
-    let selected = rows.iter().position(|row| matches!(row, Row::Offer(at, _) if *at == palette.at)).unwrap_or(0);
-    // The heading above the first row stays visible.
     let room = usize::from(list.h);
-    let top = (selected + 1).saturating_sub(room.max(1)).min(rows.len().saturating_sub(room));
     let names = rows.iter().filter_map(|row| match row {
         Row::Offer(_, offer) => Some(text::width(&offer.shown)),
         Row::Head(_) => None,
@@ -76,6 +69,39 @@ pub(super) fn palette(palette: &Palette, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
                 }
             }
         }
+    }
+}
+
+/// Where the palette is.
+struct Layout {
+    /// Its frame.
+    area: Area,
+    list: Area,
+    /// The first visible row.
+    top: usize,
+}
+
+fn layout(palette: &Palette, rows: &[Row<'_>], cx: &Cx<'_>) -> Layout {
+    let (w, h) = cx.session.size;
+    // The frame, the typed text, and at least one row.
+    let most = (h * 2 / 3).max(14).min(h.saturating_sub(2));
+    let height = (rows.len().max(1) as u16 + 3).min(most);
+    let list = Area { x: 1, y: 3, w: w.saturating_sub(2), h: height.saturating_sub(3) };
+    let selected = rows.iter().position(|row| matches!(row, Row::Offer(at, _) if *at == palette.at)).unwrap_or(0);
+    // The heading above the first row stays visible.
+    let room = usize::from(list.h);
+    let top = (selected + 1).saturating_sub(room.max(1)).min(rows.len().saturating_sub(room));
+    Layout { area: Area { x: 0, y: 1, w, h: height }, list, top }
+}
+
+/// Returns the number of the row at a line of the screen.
+pub(super) fn offer_at(palette: &Palette, cx: &Cx<'_>, y: u16) -> Option<usize> {
+    let rows = rows(palette, cx);
+    let Layout { list, top, .. } = layout(palette, &rows, cx);
+    let row = usize::from(y.checked_sub(list.y).filter(|row| *row < list.h)?);
+    match rows.get(top + row)? {
+        Row::Offer(at, _) => Some(*at),
+        Row::Head(_) => None,
     }
 }
 
@@ -138,6 +164,10 @@ fn offer_line(offer: &Completion, names: usize, width: usize, is_selected: bool)
         // Where it works says more than half a sentence.
         Some((_, place)) if offer.group == Group::Elsewhere && text::width(&note) > room => {
             line.push(Tone::Dim, &text::fit(place, room));
+        }
+        // The heading of the group says it, too.
+        Some((said, place)) if place.starts_with("works ") && text::width(&note) > room => {
+            push_marked(&mut line, Tone::Dim, &text::fit(said, room), &offer.matched_note);
         }
         _ => push_marked(&mut line, Tone::Dim, &text::fit(&note, room), &offer.matched_note),
     }

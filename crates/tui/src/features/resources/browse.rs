@@ -231,11 +231,9 @@ impl Browse {
         error.map(|error| Request::ReportError(error).into()).unwrap_or_default()
     }
 
-    /// Handles the actions that start a change or an authentication. `row`: the selected row.
-    fn change(&self, cx: &Cx<'_>, action: Action, row: Option<(String, Value)>) -> Requests {
-        let of = &self.of;
-        let id = row.as_ref().map(|(id, _)| id.clone());
-        let what = match (action, of, id) {
+    /// Returns the change that an action starts. `id`: the selected row.
+    fn service(&self, action: Action, id: Option<String>) -> Option<Service> {
+        Some(match (action, &self.of, id) {
             (Action::Create, Collection::Listeners, _) => Service::CreateListener,
             (Action::Create, Collection::Providers, _) => Service::CreateProvider,
             (Action::Create, Collection::Connections(agent), _) => Service::Connect { agent: agent.clone() },
@@ -252,9 +250,16 @@ impl Browse {
             }
             (Action::DeleteAll, Collection::Tokens(Some(slug)), _) => Service::DeleteTokensOf(slug.clone()),
             (Action::DeleteAll, Collection::Providers, Some(slug)) => Service::DeleteTokensOf(slug),
-            _ => return self.authenticate(cx, action, row),
+            _ => return None,
+        })
+    }
+
+    /// Handles the actions that start a change or an authentication. `row`: the selected row.
+    fn change(&self, cx: &Cx<'_>, action: Action, row: Option<(String, Value)>) -> Requests {
+        let Some(what) = self.service(action, row.as_ref().map(|(id, _)| id.clone())) else {
+            return self.authenticate(cx, action, row);
         };
-        let name = row.as_ref().and_then(|(_, row)| of.name_of(row)).filter(|_| action == Action::Update);
+        let name = row.as_ref().and_then(|(_, row)| self.of.name_of(row)).filter(|_| action == Action::Update);
         let row = row.map(|(_, row)| row).unwrap_or_default();
         change_service(cx.session, self.profile.clone(), what, &row, name.as_deref())
     }
@@ -349,6 +354,27 @@ impl Component for Browse {
                 Requests::inspect(format!("{} {name}", of.singular()), &row)
             }
             _ => self.change(cx, action, Some((id, row))),
+        }
+    }
+
+    fn offers(&self, action: Action) -> bool {
+        match action {
+            Action::Create | Action::Discover | Action::Update | Action::Delete | Action::DeleteAll => {
+                self.service(action, Some(String::new())).is_some()
+            }
+            Action::SignIn => matches!(self.of, Collection::Providers | Collection::Tokens(_)),
+            Action::TokensOf => self.of == Collection::Providers,
+            _ => true,
+        }
+    }
+
+    fn can(&self, _cx: &Cx<'_>, action: Action) -> bool {
+        match action {
+            Action::Open | Action::Describe | Action::Copy | Action::TokensOf => self.selected().is_some(),
+            Action::Create | Action::Discover | Action::Update | Action::Delete | Action::DeleteAll => {
+                self.service(action, self.selected().map(|(id, _)| id)).is_some()
+            }
+            _ => true,
         }
     }
 

@@ -5,6 +5,7 @@ pub mod export;
 pub mod find;
 pub mod graph;
 pub mod history;
+mod keys;
 mod layout;
 pub mod modes_dialog;
 mod mouse;

@@ -193,7 +193,7 @@ impl StreamState {
             Action::View0 => viewer.show(View::History),
             Action::NextView => viewer.turn(1),
             Action::PrevView => viewer.turn(-1),
-            Action::Split => viewer.split = !viewer.split,
+            Action::Split => viewer.toggle_split(),
             Action::AsReceived => viewer.as_received = !viewer.as_received,
             _ => return None,
         }
@@ -428,19 +428,20 @@ impl StreamState {
             | Action::RollbackRun
             | Action::Again
             | Action::Delete => self.act_on_thread(action),
-            _ => works_elsewhere(cx, action),
+            _ => works_elsewhere(cx, viewer.view(), action),
         }
     }
 }
 
 /// Says in which views an action works that the shown view doesn't have.
-fn works_elsewhere(cx: &Cx<'_>, action: Action) -> Requests {
-    let is_limited = |row: &&Binding| row.context == Context::Stream && row.action == action && !row.only_in.is_empty();
+fn works_elsewhere(cx: &Cx<'_>, view: View, action: Action) -> Requests {
+    let is_limited =
+        |row: &&Binding| row.context == Context::Stream && row.action == action && !row.works_in(view.title());
     match BINDINGS.iter().find(is_limited) {
         Some(row) => {
             let key = cx.session.key(row.id);
             let named = if key.is_empty() { row.name().to_string() } else { format!("{key} {}", row.does()) };
-            Requests::info(format!("{named}: press it in {}.", row.only_in))
+            Requests::info(format!("{named}: press it in {}.", row.place()))
         }
         None => Requests::none(),
     }
@@ -590,14 +591,19 @@ impl Component for StreamState {
         }
     }
 
+    fn can(&self, cx: &Cx<'_>, action: Action) -> bool {
+        self.can_act(cx.session, action)
+    }
+
     fn jump_to_edge(&mut self, _cx: &Cx<'_>, start: bool) {
         if let Some(viewer) = self.tabs.shown_mut() {
             if start { viewer.to_start() } else { viewer.follow() }
         }
     }
 
-    fn click(&mut self, cx: &Cx<'_>, x: u16, y: u16) {
+    fn click(&mut self, cx: &Cx<'_>, x: u16, y: u16) -> Requests {
         self.click_at(cx, cx.area.x + x, cx.area.y + y);
+        Requests::none()
     }
 
     fn copied(&mut self) -> Option<String> {

@@ -26,7 +26,12 @@ pub(super) const ROWS: &[Binding] = &[
     bind("app.notices", Global, &["!"], A::Notices, "notices", "Show all notices and errors of this session")
         .named("Show notices and errors"),
     bind("app.copy", Global, &["y"], A::Copy, "copy", "Copy the id, text or value under the cursor")
-        .named("Copy the id, text or value"),
+        .named("Copy the id, text or value")
+        .in_view(&[
+            ("Delivery", "Copy the report as text"),
+            ("Graph", "Copy the name of the node"),
+            ("History", "Copy the id of the checkpoint"),
+        ]),
     bind("app.suspend", Global, &["ctrl-z"], A::Suspend, "suspend", "Suspend to the shell; `fg` returns")
         .named("Suspend to the shell"),
     bind("app.redraw", Global, &["ctrl-l"], A::Redraw, "redraw", "Redraw the screen").named("Redraw the screen"),
@@ -45,6 +50,20 @@ pub(super) const ROWS: &[Binding] = &[
         .named("Move half a page down"),
     bind("move.top", Global, &["Home", "g"], A::Top, "top", "First line").named("Go to the first line"),
     bind("move.bottom", Global, &["End", "G"], A::Bottom, "end", "Last line").named("Go to the last line"),
-    bind("move.left", Global, &["Left", "h"], A::Left, "left", "Fold, or go left").named("Fold, or go left"),
-    bind("move.right", Global, &["Right", "l"], A::Right, "right", "Unfold, or go right").named("Unfold, or go right"),
+    bind("move.left", Global, &["Left", "h"], A::Left, "left", "Fold, or go left").named("Fold, or go left").in_view(
+        &[
+            ("State", "Fold"),
+            ("Timeline", "Pan left, or fold"),
+            ("Graph", "Fold the group"),
+            ("History", "Go to the tree"),
+        ],
+    ),
+    bind("move.right", Global, &["Right", "l"], A::Right, "right", "Unfold, or go right")
+        .named("Unfold, or go right")
+        .in_view(&[
+            ("State", "Unfold"),
+            ("Timeline", "Pan right, or unfold"),
+            ("Graph", "Unfold the group"),
+            ("History", "Go to the difference"),
+        ]),
 ];

@@ -28,8 +28,12 @@ pub struct Binding {
     pub label: &'static str,
     /// Whether the action writes, or opens something that does.
     pub writes: bool,
-    /// The views of a stream in which it works, as in "press it in History"; empty for all.
-    pub only_in: &'static str,
+    /// What it needs besides its screen, as in "with 1 or more marked"; empty for nothing.
+    pub needs: &'static str,
+    /// The titles of the views of a stream in which it works; empty for all.
+    pub views: &'static [&'static str],
+    /// The views in which it does something of its own, with its name there.
+    pub in_view: &'static [(&'static str, &'static str)],
     /// A sentence for the help screen; empty if the previous row's sentence covers both.
     pub help: &'static str,
 }
@@ -46,8 +50,51 @@ impl Binding {
     }
 
     /// Limits the action to some views of a stream.
-    const fn only_in(self, only_in: &'static str) -> Binding {
-        Binding { only_in, ..self }
+    const fn only_in(self, views: &'static [&'static str]) -> Binding {
+        Binding { views, ..self }
+    }
+
+    /// Names the action in the views in which it does something of its own.
+    const fn in_view(self, in_view: &'static [(&'static str, &'static str)]) -> Binding {
+        Binding { in_view, ..self }
+    }
+
+    /// Returns whether the action works in a view of a stream.
+    pub fn works_in(&self, view: &str) -> bool {
+        self.views.is_empty() || self.views.contains(&view)
+    }
+
+    /// Returns what the action does in this view and in no other way elsewhere.
+    pub fn own_name_in(&self, view: &str) -> Option<&'static str> {
+        self.in_view.iter().find(|(of, _)| *of == view).map(|(_, name)| *name)
+    }
+
+    /// Names what the action needs besides its screen.
+    const fn needs(self, needs: &'static str) -> Binding {
+        Binding { needs, ..self }
+    }
+
+    /// Returns where the action works: "works on: a revision", "works in: Timeline", "works everywhere".
+    pub fn scope(&self) -> String {
+        if self.context == Context::Global {
+            return "works everywhere".into();
+        }
+        let object = self.context.object().filter(|_| self.views.is_empty() && !self.action.is_of_list());
+        let gap = if self.needs.is_empty() { "" } else { ", " };
+        match object {
+            Some(object) => format!("works on: {object}{gap}{}", self.needs),
+            None => format!("works in: {}{gap}{}", self.place(), self.needs),
+        }
+    }
+
+    /// Returns where its key works, as the end of a sentence: "press it in History or Graph".
+    pub fn place(&self) -> String {
+        match self.views {
+            _ if self.context != Context::Stream => self.context.place().to_string(),
+            [] => self.context.place().to_string(),
+            [only] => only.to_string(),
+            [first @ .., last] => format!("{} or {last}", first.join(", ")),
+        }
     }
 
     /// Returns whether the action only moves, and so is not listed as a command.
@@ -85,7 +132,7 @@ const fn bind(
     label: &'static str,
     help: &'static str,
 ) -> Binding {
-    Binding { id, context, keys, action, name: "", label, help, only_in: "", writes: false }
+    Binding { id, context, keys, action, name: "", label, help, views: &[], in_view: &[], writes: false, needs: "" }
 }
 
 /// Creates the row of an action that writes, or opens something that does.

@@ -44,7 +44,8 @@ pub(super) const ROWS: &[Binding] = &[
         "compare",
         "Compare two marked threads or runs, or the marked and this one",
     )
-    .named("Compare threads or runs"),
+    .named("Compare threads or runs")
+    .needs("with 1 or more marked"),
     write("server.delete", Server, &["D"], A::Delete, "delete", "Delete the thread, or all marked threads")
         .named("Delete the thread"),
     write("server.retry", Server, &["R"], A::Again, "retry", "Retry the failed thread, or all marked threads")

@@ -3,9 +3,23 @@
 use super::super::action::{Action as A, Context::*};
 use super::{Binding, bind, write};
 
+/// Views with a cursor among the events. Delivery, Graph and History have cursors of their own.
+const WITH_EVENTS: &[&str] = &["Messages", "Updates", "State", "Timeline", "Runs", "Custom", "Raw"];
+/// Views whose entries are events, which a filter can hide.
+const FILTERED: &[&str] = &["Messages", "Updates", "Timeline", "Runs", "Custom", "Raw"];
+/// Views that show the text of events.
+const WITH_TEXT: &[&str] = &["Messages", "Updates", "Custom", "Raw"];
+
 pub(super) const ROWS: &[Binding] = &[
     bind("stream.open", Stream, &["Enter"], A::Open, "event", "Open the event as JSON; State: fold; Graph: last visit")
-        .named("Open the event as JSON"),
+        .named("Open the event as JSON")
+        .in_view(&[
+            ("State", "Fold or unfold"),
+            ("Timeline", "Go to Messages"),
+            ("Delivery", "Go to the event"),
+            ("Graph", "Go to the last visit"),
+            ("History", "Open the difference or the state"),
+        ]),
     bind(
         "stream.as_received",
         Stream,
@@ -14,8 +28,11 @@ pub(super) const ROWS: &[Binding] = &[
         "as received",
         "Raw, Custom: toggle summary and as received",
     )
-    .named("Show events as received"),
-    bind("stream.wrap", Stream, &["w"], A::Wrap, "wrap", "Toggle wrapping of long lines").named("Wrap long lines"),
+    .named("Show events as received")
+    .only_in(&["Custom", "Raw"]),
+    bind("stream.wrap", Stream, &["w"], A::Wrap, "wrap", "Toggle wrapping of long lines")
+        .named("Wrap long lines")
+        .only_in(WITH_TEXT),
     bind(
         "stream.timestamps",
         Stream,
@@ -24,13 +41,20 @@ pub(super) const ROWS: &[Binding] = &[
         "times",
         "Times: of day, since the run began, since the previous entry",
     )
-    .named("Change how times are shown"),
+    .named("Change how times are shown")
+    .only_in(&["Messages", "Updates", "Runs", "Custom", "Raw"]),
     bind("stream.fold_all", Stream, &["-"], A::FoldAll, "fold all", "Fold all, or unfold all; in Timeline: zoom")
         .named("Fold all (Timeline: zoom out)")
-        .only_in("State or Timeline"),
+        .only_in(&["State", "Timeline", "Graph"])
+        .in_view(&[
+            ("State", "Fold all, or unfold all"),
+            ("Timeline", "Zoom out or in"),
+            ("Graph", "Fold or unfold all groups"),
+        ]),
     bind("stream.unfold_all", Stream, &["+"], A::UnfoldAll, "unfold all", "")
         .named("Unfold all (Timeline: zoom in)")
-        .only_in("State or Timeline"),
+        .only_in(&["State", "Timeline", "Graph"])
+        .in_view(&[("State", "Unfold all"), ("Timeline", "Zoom in"), ("Graph", "Unfold all groups")]),
     bind(
         "stream.collapse",
         Stream,
@@ -40,7 +64,12 @@ pub(super) const ROWS: &[Binding] = &[
         "History: equal keys; Timeline: critical path; Graph: what is idle",
     )
     .named("Collapse unchanged or idle parts")
-    .only_in("History, Timeline or Graph"),
+    .only_in(&["History", "Timeline", "Graph"])
+    .in_view(&[
+        ("History", "Show or hide equal keys"),
+        ("Timeline", "Show only the critical path"),
+        ("Graph", "Fold what is idle"),
+    ]),
     bind(
         "stream.compare",
         Stream,
@@ -50,19 +79,29 @@ pub(super) const ROWS: &[Binding] = &[
         "In State: changes since a state; in History: branches",
     )
     .named("Compare states or branches")
-    .only_in("State or History"),
+    .only_in(&["State", "History"])
+    .in_view(&[("State", "Show changes since a state"), ("History", "Compare branches")]),
     bind("stream.mark", Stream, &["m"], A::Mark, "mark", "Mark the event; in State, the state to compare with")
-        .named("Mark the event or state"),
+        .named("Mark the event or state")
+        .only_in(WITH_EVENTS)
+        .in_view(&[("State", "Mark the state to compare with")]),
     bind("stream.next_mark", Stream, &["'"], A::NextMark, "next mark", "Next or previous mark")
-        .named("Go to the next mark"),
-    bind("stream.prev_mark", Stream, &["\""], A::PrevMark, "previous mark", "").named("Go to the previous mark"),
+        .named("Go to the next mark")
+        .only_in(WITH_EVENTS),
+    bind("stream.prev_mark", Stream, &["\""], A::PrevMark, "previous mark", "")
+        .named("Go to the previous mark")
+        .only_in(WITH_EVENTS),
     bind("stream.copy_path", Stream, &["Y"], A::CopyPath, "copy path", "Copy the path of the value")
-        .named("Copy the path"),
+        .named("Copy the path")
+        .only_in(&["State"]),
     bind("stream.export", Stream, &["s"], A::Export, "save", "Save the view to a file: text, JSON lines, Markdown")
-        .named("Save the view"),
+        .named("Save the view")
+        .only_in(&["Messages", "Updates", "State", "Timeline", "Runs", "Custom", "Raw", "Delivery", "Graph"])
+        .in_view(&[("Timeline", "Sort by start, duration or self time")]),
     bind("stream.modes", Stream, &["M"], A::Modes, "modes", "Change the stream modes").named("Change the stream modes"),
     bind("stream.split", Stream, &["|"], A::Split, "split", "Toggle the split: two views side by side")
-        .named("Split the view"),
+        .named("Split the view")
+        .in_view(&[("Graph", "Change the view beside the graph")]),
     write(
         "stream.answer",
         Stream,
@@ -95,7 +134,8 @@ pub(super) const ROWS: &[Binding] = &[
         "run again",
         "Retry a failure, run the last input again, or play a recording",
     )
-    .named("Run it again"),
+    .named("Run it again")
+    .in_view(&[("History", "Run again from here")]),
     write(
         "stream.edit_state",
         Stream,
@@ -105,7 +145,8 @@ pub(super) const ROWS: &[Binding] = &[
         "In History: edit the state here; an older one also runs",
     )
     .named("Edit the state")
-    .only_in("History"),
+    .only_in(&["History"])
+    .in_view(&[("History", "Edit the state here")]),
     bind("stream.explain", Stream, &["e"], A::Explain, "explain", "Explain the thread: status, cause, what you can do")
         .named("Explain the thread"),
     bind(
@@ -116,7 +157,8 @@ pub(super) const ROWS: &[Binding] = &[
         "details",
         "The thread's state and record as the server has them",
     )
-    .named("Show the state and record"),
+    .named("Show the state and record")
+    .in_view(&[("Delivery", "Show or hide all counters"), ("History", "Show the checkpoint in full")]),
     bind(
         "stream.bisect",
         Stream,
@@ -147,7 +189,9 @@ pub(super) const ROWS: &[Binding] = &[
         "search",
         "Search for a regex in all views; in State, in the state",
     )
-    .named("Search all views"),
+    .named("Search all views")
+    .only_in(&["Messages", "Updates", "State", "Timeline", "Runs", "Custom", "Raw", "Delivery", "History"])
+    .in_view(&[("State", "Search the state"), ("History", "Search the checkpoints")]),
     bind(
         "stream.next_problem",
         Stream,
@@ -156,20 +200,38 @@ pub(super) const ROWS: &[Binding] = &[
         "next",
         "Next search hit, else problem or run's end; in State, state",
     )
-    .named("Go to the next hit or problem"),
+    .named("Go to the next hit or problem")
+    .in_view(&[
+        ("State", "Next or previous hit or state"),
+        ("Timeline", "Next or previous failure or run"),
+        ("Delivery", "Next or previous problem"),
+        ("Graph", "Next or previous visited node"),
+        ("History", "Next or previous thing to see"),
+    ]),
     bind("stream.prev_problem", Stream, &["["], A::PrevMatch, "previous", "")
         .named("Go to the previous hit or problem"),
     bind("stream.filter", Stream, &["&"], A::FilterStream, "filter", "Filter: text, node:x mode:x path:a.b=3 !not")
-        .named("Filter the events"),
+        .named("Filter the events")
+        .only_in(FILTERED),
     bind("stream.next_message", Stream, &[")"], A::NextMessage, "next message", "Next or previous message")
-        .named("Go to the next message"),
+        .named("Go to the next message")
+        .only_in(WITH_EVENTS),
     bind("stream.prev_message", Stream, &["("], A::PrevMessage, "previous message", "")
-        .named("Go to the previous message"),
+        .named("Go to the previous message")
+        .only_in(WITH_EVENTS),
     bind("stream.next_step", Stream, &[], A::NextStep, "next step", "Next or previous step of the graph")
-        .named("Go to the next step"),
-    bind("stream.prev_step", Stream, &[], A::PrevStep, "previous step", "").named("Go to the previous step"),
+        .named("Go to the next step")
+        .only_in(WITH_EVENTS),
+    bind("stream.prev_step", Stream, &[], A::PrevStep, "previous step", "")
+        .named("Go to the previous step")
+        .only_in(WITH_EVENTS),
     bind("stream.follow", Stream, &["End", "G"], A::Follow, "follow", "Follow new events; moving up pauses")
-        .named("Follow live"),
+        .named("Follow live")
+        .in_view(&[
+            ("Delivery", "Go to the last line"),
+            ("Graph", "Follow the running node"),
+            ("History", "Go to the oldest checkpoint"),
+        ]),
     bind(
         "stream.play",
         Stream,
@@ -178,7 +240,8 @@ pub(super) const ROWS: &[Binding] = &[
         "pause",
         "Pause, or play from here; History: set A; Graph: breakpoint",
     )
-    .named("Toggle playback"),
+    .named("Toggle playback")
+    .in_view(&[("Graph", "Set a breakpoint"), ("History", "Set A, the base to compare with")]),
     bind("stream.later", Stream, &["."], A::Later, "next event", "One event forward or back")
         .named("Go one event forward"),
     bind("stream.earlier", Stream, &[","], A::Earlier, "previous event", "").named("Go one event back"),

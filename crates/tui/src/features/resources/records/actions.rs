@@ -82,17 +82,21 @@ impl Records {
         Route::ResourceChange(self.server.clone(), Box::new(intent)).into()
     }
 
-    /// Compares a version with the marked one, else with the current one. The lower number is the earlier side.
+    /// Returns the version to compare one with: the marked one, else the current one.
+    pub(super) fn other_version(&self, row: &Value) -> Option<&Value> {
+        let versions = || self.rows.value.iter().flatten();
+        let marked = versions().find(|other| self.marked.is_some() && other["version"].as_i64() == self.marked);
+        let other = marked.or_else(|| versions().find(|other| other["is_current"] == true));
+        other.filter(|other| other["version"] != row["version"])
+    }
+
+    /// Compares a version with another one. The lower number is the earlier side.
     fn compare(&self, row: &Value) -> Requests {
-        let versions: Vec<&Value> = self.rows.value.iter().flatten().collect();
-        let marked = versions.iter().find(|other| self.marked.is_some() && other["version"].as_i64() == self.marked);
-        let current = || versions.iter().find(|other| other["is_current"] == true);
-        let other = marked.or_else(current).filter(|other| other["version"] != row["version"]);
-        let Some(other) = other else {
+        let Some(other) = self.other_version(row) else {
             return Requests::info("Nothing to compare: mark another version with Space first.");
         };
         let number = |row: &Value| row["version"].as_i64();
-        let (before, after) = if number(other) < number(row) { (*other, row) } else { (row, *other) };
+        let (before, after) = if number(other) < number(row) { (other, row) } else { (row, other) };
         let title = format!("{}: version {} → {}", self.subject(), before["version"], after["version"]);
         Route::Comparison { title, changes: assistant_changes(before, after) }.into()
     }

@@ -5,6 +5,7 @@ mod rows;
 mod view;
 
 pub use rows::Row;
+use rows::RowOf;
 
 use crate::input::action::{Action, Context};
 use crate::session::loaded::Loaded;
@@ -174,6 +175,30 @@ impl Component for Records {
             return out;
         }
         self.act(cx, action)
+    }
+
+    fn offers(&self, action: Action) -> bool {
+        let (is_versions, is_crons) =
+            (matches!(self.of, RecordList::Versions { .. }), matches!(self.of, RecordList::Crons));
+        match action {
+            Action::Mark | Action::Compare | Action::Rollback | Action::Schemas | Action::View9 => is_versions,
+            Action::Create | Action::Update | Action::Delete => !is_versions,
+            Action::Pause => is_crons,
+            Action::Left => matches!(self.of, RecordList::Store(_)),
+            _ => true,
+        }
+    }
+
+    fn can(&self, cx: &Cx<'_>, action: Action) -> bool {
+        let row = self.selected(cx.session.now).map(|row| row.is);
+        match (action, row) {
+            (Action::Compare, Some(RowOf::Version(row))) => self.other_version(row).is_some(),
+            (Action::Update | Action::Delete, row) => matches!(row, Some(RowOf::Cron(_) | RowOf::Item(_))),
+            (Action::Open | Action::Mark | Action::Compare | Action::Rollback | Action::Pause, row) => {
+                row.is_some_and(|row| !matches!(row, RowOf::Note))
+            }
+            _ => true,
+        }
     }
 
     fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {

@@ -12,6 +12,19 @@ use runtail_core::text;
 const PARTNERS: [View; 5] = [View::Messages, View::Timeline, View::Updates, View::State, View::Raw];
 
 impl GraphView {
+    /// Returns whether an action does something at the cursor.
+    pub(in crate::features::stream) fn can(&self, action: Action) -> bool {
+        let node = || self.cursor_row().map(|row| self.picture.node_of_row(row));
+        match action {
+            Action::Open => self.last_visit().is_some(),
+            Action::Left | Action::Right => node().is_some_and(|node| node.folded > 0 || group_of(&node.id).is_some()),
+            Action::Collapse | Action::FoldAll | Action::UnfoldAll => !self.whole.groups().is_empty(),
+            Action::Play => node().is_some_and(|node| node.is_real()),
+            Action::Copy => node().is_some(),
+            _ => true,
+        }
+    }
+
     /// Folds the innermost group of the node under the cursor. Returns false if there is none.
     fn fold(&mut self) -> bool {
         let Some(row) = self.cursor_row() else { return false };

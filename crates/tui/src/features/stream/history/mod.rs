@@ -241,7 +241,7 @@ impl History {
     }
 
     /// Returns whether the difference is visible.
-    fn shows_difference(&self) -> bool {
+    pub fn shows_difference(&self) -> bool {
         self.panes.difference.is_some()
     }
 

@@ -10,6 +10,16 @@ impl Viewer {
         if view == View::Timeline { self.bars.around() } else { (&[], &[]) }
     }
 
+    /// Returns whether the Timeline has rows.
+    pub fn has_bars(&self) -> bool {
+        !self.bars.is_empty()
+    }
+
+    /// Returns whether the Timeline has times, which can be zoomed.
+    pub fn has_time_axis(&self) -> bool {
+        self.bars.has_axis()
+    }
+
     fn bar_key(&self) -> u64 {
         self.place(View::Timeline).cursor.key
     }

@@ -6,6 +6,7 @@ use crate::features::stream::views::delivery_summary::Summary;
 use crate::widgets::scroll::LinePos;
 use jiff::Timestamp;
 use runtail_core::config::prices::Prices;
+use runtail_stream::Seq;
 
 /// Number of events below which the summary is always computed again; otherwise once a second.
 const FEW_EVENTS: u64 = 2_000;
@@ -78,15 +79,25 @@ impl Viewer {
         self.delivery.all_counters
     }
 
-    /// Moves to the next or previous problem of the summary. Returns false if there is none.
-    pub fn next_delivery_problem(&mut self, forward: bool) -> bool {
+    /// Returns whether there is anything to report.
+    pub fn has_delivery(&self) -> bool {
+        !self.delivery_rows.is_empty()
+    }
+
+    /// Returns the row of the next or previous problem of the summary, if there is one.
+    pub fn delivery_problem(&self, forward: bool) -> Option<usize> {
         let at = usize::try_from(self.place(View::Delivery).cursor.key).unwrap_or(usize::MAX);
         let has_event = |at: &usize| self.delivery_rows.get(*at).is_some_and(|row| row.seq.is_some());
         let problems = self.delivery.problems;
-        let found = match forward {
+        match forward {
             true => (at.saturating_add(1)..problems).find(has_event),
             false => (0..at.min(problems)).rev().find(has_event),
-        };
+        }
+    }
+
+    /// Moves to the next or previous problem of the summary. Returns false if there is none.
+    pub fn next_delivery_problem(&mut self, forward: bool) -> bool {
+        let found = self.delivery_problem(forward);
         if let Some(key) = found {
             let spot = LinePos { key: key as u64, line: 0 };
             self.move_in_view(|place, rows, height| place.go(rows, height, spot));
@@ -94,10 +105,15 @@ impl Viewer {
         found.is_some()
     }
 
+    /// Returns the event of the line under the cursor, if it has one.
+    pub fn delivered_under_cursor(&self) -> Option<Seq> {
+        let key = self.place(View::Delivery).cursor.key;
+        self.seq_at(View::Delivery, LinePos { key, line: 0 })
+    }
+
     /// Moves to the event of the line under the cursor, in Raw. Returns false if it has none.
     pub fn go_to_delivered(&mut self) -> bool {
-        let key = self.place(View::Delivery).cursor.key;
-        let seq = self.seq_at(View::Delivery, LinePos { key, line: 0 });
+        let seq = self.delivered_under_cursor();
         if let Some(seq) = seq {
             self.go_to(seq);
             self.show(View::Raw);

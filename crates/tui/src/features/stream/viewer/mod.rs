@@ -178,6 +178,8 @@ pub struct Viewer {
     focused_half: usize,
     /// Whether both halves are shown.
     pub split: bool,
+    /// Whether the half with the focus has the whole page.
+    is_zoomed: bool,
     /// The state shown in the State view.
     pub state: Option<Tree>,
     /// The number of the snapshot shown there, counting evicted ones.
@@ -269,6 +271,7 @@ impl Viewer {
             halves: [View::Messages, View::Raw],
             focused_half: 0,
             split: false,
+            is_zoomed: false,
             state: None,
             snapshot: None,
             snapshot_seq: None,
@@ -433,7 +436,7 @@ impl Viewer {
 
     /// Returns the shown views, the left or upper one first, and whether each has the focus.
     pub fn shown(&self) -> Vec<(View, bool)> {
-        match self.split {
+        match self.split && !self.is_zoomed {
             true => self.halves.iter().enumerate().map(|(i, view)| (*view, i == self.focused_half)).collect(),
             false => vec![(self.view(), true)],
         }
@@ -447,6 +450,16 @@ impl Viewer {
         self.halves[self.focused_half] = view;
     }
 
+    /// Shows two views, or one again.
+    pub fn toggle_split(&mut self) {
+        (self.split, self.is_zoomed) = (!self.split, false);
+    }
+
+    /// Gives the half of a split with the focus the whole page, or takes it back.
+    pub fn toggle_zoom(&mut self) {
+        self.is_zoomed = self.split && !self.is_zoomed;
+    }
+
     /// Returns the view of the other half.
     pub fn partner(&self) -> View {
         self.halves[1 - self.focused_half]
@@ -455,7 +468,7 @@ impl Viewer {
     /// Shows a view beside the focused one, which is then the left or upper one.
     pub fn show_beside(&mut self, view: View) {
         self.halves = [self.view(), view];
-        (self.focused_half, self.split) = (0, true);
+        (self.focused_half, self.split, self.is_zoomed) = (0, true, false);
     }
 
     /// Shows the next or previous view.

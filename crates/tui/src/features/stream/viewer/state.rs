@@ -172,6 +172,11 @@ impl Viewer {
         self.marked_state
     }
 
+    /// Returns whether the cursor is on a change.
+    pub fn has_change_under_cursor(&self) -> bool {
+        self.comparison.node_under_cursor().is_some()
+    }
+
     /// Moves from a change to its place in the state.
     pub fn open_change(&mut self) {
         let Some(node) = self.comparison.node_under_cursor() else { return };

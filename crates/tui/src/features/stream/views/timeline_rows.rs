@@ -399,6 +399,11 @@ impl TimelineRows {
         self.only_critical
     }
 
+    /// Returns whether the times of the bars are known.
+    pub fn has_axis(&self) -> bool {
+        self.picture.axis.is_some()
+    }
+
     /// Returns whether only a part of the run's time is shown.
     pub fn is_zoomed(&self) -> bool {
         self.window.is_some()

@@ -1,0 +1,251 @@
+//! The loop: keys, messages, signals and ticks change the state; effects are performed, and frames are drawn when they are due.
+
+use super::dashboard::Dashboard;
+use super::frames::Frames;
+use super::signals::{Signal, Signals};
+use super::terminal::Screen;
+use super::{Ended, external_editor, input};
+use crate::app::App;
+use crate::input::key::{Code, Key};
+use crate::session::msg::{Effect, Msg};
+use crossterm::event::{Event, EventStream};
+use futures::StreamExt;
+use futures::stream::SelectAll;
+use runtail_core::config::{Mouse, Notify};
+use std::io;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Minimum interval between two frames that show new data.
+const DATA_FRAME: Duration = Duration::from_millis(33);
+/// Minimum interval between two frames that respond to keys.
+const KEY_FRAME: Duration = Duration::from_millis(8);
+/// Maximum time to apply messages before keys and frames are handled again.
+const MESSAGE_BUDGET: Duration = Duration::from_millis(2);
+
+/// The key that panics if a test requires it.
+const F12: Key = Key::plain(Code::F(12));
+
+/// The options that the loop itself uses.
+pub(super) struct LoopOptions {
+    pub notify: Notify,
+    pub test_panic: Option<String>,
+}
+
+/// When frames are drawn.
+struct Pacing {
+    last_frame: Instant,
+    /// When the last frame for a key was drawn.
+    last_key_frame: Instant,
+    /// Whether the next frame is for a key.
+    is_for_key: bool,
+    /// When the next frame is drawn; `None` if nothing changed.
+    next_frame: Option<Instant>,
+}
+
+impl Pacing {
+    fn new() -> Pacing {
+        let now = Instant::now();
+        Pacing { last_frame: now, last_key_frame: now, is_for_key: false, next_frame: None }
+    }
+
+    fn at_once(&mut self) {
+        self.next_frame = Some(Instant::now());
+    }
+
+    fn no_later_than(&mut self, at: Instant) {
+        self.next_frame = Some(self.next_frame.map_or(at, |next| next.min(at)));
+    }
+
+    /// A key requests a frame at once, even right after a frame for data. Only the frames of keys in quick succession are
+    /// delayed.
+    fn after_key(&mut self) {
+        self.is_for_key = true;
+        self.no_later_than(Instant::now().max(self.last_key_frame + KEY_FRAME));
+    }
+
+    /// Data requests a frame after the frame interval.
+    fn after_data(&mut self) {
+        self.no_later_than(self.last_frame + DATA_FRAME);
+    }
+
+    fn drawn(&mut self) {
+        self.last_frame = Instant::now();
+        if std::mem::take(&mut self.is_for_key) {
+            self.last_key_frame = self.last_frame;
+        }
+        self.next_frame = None;
+    }
+}
+
+/// The loop with everything that it uses.
+pub(super) struct Drive<'d> {
+    dashboard: &'d mut Dashboard,
+    screen: &'d mut Screen,
+    frames: &'d mut Frames,
+    options: LoopOptions,
+    keys: SelectAll<EventStream>,
+    /// The effects to perform next.
+    pending: Vec<Effect>,
+    pacing: Pacing,
+}
+
+impl<'d> Drive<'d> {
+    /// Draws the first frame, before anything that needs a server or a key.
+    ///
+    /// # Errors
+    /// The terminal can't be drawn to or read.
+    pub fn begin(
+        dashboard: &'d mut Dashboard,
+        (mut pending, options): (Vec<Effect>, LoopOptions),
+        (screen, frames): (&'d mut Screen, &'d mut Frames),
+    ) -> io::Result<Drive<'d>> {
+        pending.extend(show(dashboard, screen)?);
+        let keys = input::open()?;
+        Ok(Drive { dashboard, screen, frames, options, keys, pending, pacing: Pacing::new() })
+    }
+
+    /// Runs until the dashboard ends.
+    ///
+    /// # Errors
+    /// The terminal failed.
+    pub async fn run(mut self, signals: &mut Signals) -> io::Result<Ended> {
+        loop {
+            self.perform_pending()?;
+            if self.dashboard.app.quit {
+                return Ok(Ended::Quit);
+            }
+            self.dashboard.reconcile();
+            self.screen.capture_mouse(wants_mouse(&self.dashboard.app))?;
+            let tick = self.dashboard.app.next_tick().map(|after| self.pacing.last_frame + after);
+            let next_frame = self.pacing.next_frame;
+            tokio::select! {
+                biased;
+                signal = signals.next() => {
+                    if let Some(ended) = self.on_signal(signal)? {
+                        return Ok(ended);
+                    }
+                }
+                event = self.keys.next() => match event {
+                    Some(Ok(event)) => self.on_event(&event),
+                    Some(Err(_)) | None => return Ok(Ended::TerminalGone),
+                },
+                () = sleep_until(next_frame), if next_frame.is_some() => self.draw_frame()?,
+                msg = self.dashboard.next_message() => self.on_message(msg),
+                () = sleep_until(tick), if tick.is_some() => {
+                    self.pending = self.dashboard.update(Msg::Tick);
+                    self.pacing.at_once();
+                }
+            }
+        }
+    }
+
+    fn perform_pending(&mut self) -> io::Result<()> {
+        for effect in std::mem::take(&mut self.pending) {
+            match effect {
+                Effect::Suspend => {
+                    self.without_keys(Screen::suspend)??;
+                    self.pacing.at_once();
+                }
+                Effect::EditOutside(text) => {
+                    let edited = self.without_keys(|screen| screen.leave_for(|| external_editor::edit(&text)))??;
+                    self.pending.extend(self.dashboard.update(Msg::Edited(edited)));
+                    self.pacing.at_once();
+                }
+                Effect::Redraw => {
+                    self.screen.clear()?;
+                    self.pacing.at_once();
+                }
+                Effect::Copy(text) => self.screen.copy(&text)?,
+                Effect::Alert(title, text) => self.screen.alert(self.options.notify, &title, &text)?,
+                effect => {
+                    if let Effect::Configure(config) = &effect {
+                        self.options.notify = config.ui.notify;
+                    }
+                    self.dashboard.perform(effect);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Does something during which another program reads the terminal.
+    fn without_keys<R>(&mut self, action: impl FnOnce(&mut Screen) -> R) -> io::Result<R> {
+        self.keys = SelectAll::new();
+        let result = action(self.screen);
+        self.keys = input::open()?;
+        Ok(result)
+    }
+
+    fn on_signal(&mut self, signal: Signal) -> io::Result<Option<Ended>> {
+        match signal {
+            Signal::End(number) => return Ok(Some(Ended::Signal(number))),
+            Signal::Stop => self.pending = vec![Effect::Suspend],
+            Signal::Continue => {
+                self.screen.reenter()?;
+                self.pacing.at_once();
+            }
+        }
+        Ok(None)
+    }
+
+    fn on_event(&mut self, event: &Event) {
+        let Some(msg) = input::message(event) else { return };
+        if let (Some(place), Msg::Key(F12)) = (&self.options.test_panic, &msg) {
+            self.dashboard.runner.test_panic(place);
+        }
+        self.pending = self.dashboard.update(msg);
+        self.pacing.after_key();
+    }
+
+    /// Applies a message and those that wait behind it, for a limited time.
+    fn on_message(&mut self, msg: Msg) {
+        let start = Instant::now();
+        self.pending = self.dashboard.update(msg);
+        while start.elapsed() < MESSAGE_BUDGET
+            && let Some(msg) = self.dashboard.try_next_message()
+        {
+            self.pending.extend(self.dashboard.update(msg));
+        }
+        self.pacing.after_data();
+    }
+
+    fn draw_frame(&mut self) -> io::Result<()> {
+        let start = Instant::now();
+        self.pending = show(self.dashboard, self.screen)?;
+        self.pacing.drawn();
+        self.frames.record(self.pacing.last_frame - start);
+        Ok(())
+    }
+}
+
+/// Draws a frame. Returns the effects of a resize, if the terminal's size has changed.
+fn show(dashboard: &mut Dashboard, screen: &mut Screen) -> io::Result<Vec<Effect>> {
+    // The resize event may not have arrived yet.
+    let size = screen.size()?;
+    let effects = match size == dashboard.app.session.size {
+        true => Vec::new(),
+        false => dashboard.update(Msg::Resize(size.0, size.1)),
+    };
+    screen.draw(|frame| dashboard.draw(frame))?;
+    Ok(effects)
+}
+
+/// Sleeps until a time; without one, sleeps forever. A time in the past sets no timer, because timers are rounded up to a
+/// millisecond, and setting one wakes another thread.
+pub(super) async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) if at <= Instant::now() => {}
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Returns whether to capture the mouse.
+fn wants_mouse(app: &App) -> bool {
+    match app.session.prefs.mouse {
+        Mouse::On => true,
+        Mouse::Off => false,
+        Mouse::Auto => !app.frozen && app.uses_mouse(),
+    }
+}

@@ -1,0 +1,107 @@
+//! Notices in the footer: they cover neither keys, nor rows, nor the frame of a pane or a dialog.
+
+use ratatui::buffer::Buffer;
+use ratatui::style::Modifier;
+use runtail_testkit::dash::{Dash, demo_like};
+use runtail_tui::app::hints::hints;
+
+const SIZES: [(u16, u16); 2] = [(80, 24), (140, 40)];
+
+/// A text too long for the rest of the footer.
+const LONG: &str =
+    "The server at prod-eu answered 503 to the last request, so its rows may be out of date until it answers.";
+
+fn line(buffer: &Buffer, y: u16) -> String {
+    (0..buffer.area.width).map(|x| buffer[(x, y)].symbol()).collect()
+}
+
+/// Returns the row of the notice.
+#[track_caller]
+fn row_of(buffer: &Buffer, text: &str) -> u16 {
+    let start: String = text.chars().take(30).collect();
+    let found = (0..buffer.area.height).find(|y| line(buffer, *y).contains(&start));
+    found.unwrap_or_else(|| panic!("{}", (0..buffer.area.height).map(|y| line(buffer, y) + "\n").collect::<String>()))
+}
+
+/// Shows a notice over a screen, and checks what it may not cover.
+#[track_caller]
+fn check(mut dash: Dash, name: &str) {
+    let (w, h) = dash.app.session.size;
+    dash.app.session.notice_until = None;
+    let before = dash.buffer();
+    dash.app.notify(false, LONG);
+    let after = dash.buffer();
+    let y = row_of(&after, LONG);
+    let said = format!("{name} {w}x{h}:\n{}", (0..h).map(|y| line(&after, y) + "\n").collect::<String>());
+    for (key, label) in hints(&dash.app) {
+        // Narrow screens leave out some of them, with or without a notice.
+        let hint = format!("{key} {label}");
+        assert_eq!(line(&after, h - 1).contains(&hint), line(&before, h - 1).contains(&hint), "{hint}: {said}");
+    }
+    let end =
+        (0..w).rev().find(|x| after[(*x, y)].symbol() != " " && !"│╯─".contains(after[(*x, y)].symbol())).unwrap();
+    // Corners and sides of frames stay, and the line of a frame is not cut off from its corner.
+    for y in h - 3..h {
+        let frame = |buffer: &Buffer| (0..w).filter(|x| "╰╯│".contains(buffer[(*x, y)].symbol())).collect::<Vec<_>>();
+        let is_pane = dash.app.overlays.is_empty();
+        assert!(is_pane || frame(&after) == frame(&before), "row {y} of {said}");
+    }
+    if dash.app.overlays.is_empty() {
+        // The panes make room, so no frame is cut: the row of the notice has nothing else.
+        let rest: String = line(&after, y).chars().filter(|c| "╰╯│─".contains(*c)).collect();
+        assert!(y == h - 1 || rest.is_empty(), "{said}");
+    }
+    // The style of a frame is not added to that of the notice.
+    let row = line(&after, y);
+    let start = row[..row.find("The server").unwrap()].chars().count() as u16;
+    for x in start..=end.min(start + 40) {
+        let style = after[(x, y)].style();
+        let is_plain = style.fg == Some(ratatui::style::Color::Reset) && style.add_modifier == Modifier::empty();
+        assert!(is_plain, "{x}: {style:?} {said}");
+    }
+    // What was said with keys in the frame of a dialog is still there.
+    for y in [h - 2, h - 1] {
+        let keys = line(&before, y);
+        let has_keys = keys.starts_with('╰') && keys.contains("Esc");
+        assert!(!has_keys || line(&after, y) == keys, "{said}");
+    }
+}
+
+#[test]
+fn a_long_notice_covers_no_key_and_no_frame() {
+    for size in SIZES {
+        check(demo_like(size), "deployments");
+        let mut dash = demo_like(size);
+        dash.open_server();
+        check(dash, "threads");
+        let mut dash = demo_like(size);
+        dash.open_thread();
+        dash.capture("agent-messages");
+        check(dash, "thread");
+        let mut dash = crate::inbox::full(size);
+        dash.keys("i");
+        check(dash, "inbox");
+        let mut dash = demo_like(size);
+        dash.keys("p");
+        check(dash, "profiles");
+        let mut dash = demo_like(size);
+        dash.record(r#"{"a":{"url":"https://x"},"b":[1,2,3]}"#);
+        check(dash, "document");
+        check(crate::composer::composer(size, None), "form");
+        let mut dash = demo_like(size);
+        dash.open_server();
+        crate::app::open_card(&mut dash, "<Down>a", "74676f99b80c146053dbeb4fdcab82cf");
+        check(dash, "answer");
+        let mut dash = demo_like(size);
+        dash.open_thread();
+        dash.keys("M");
+        check(dash, "modes");
+        let mut dash = demo_like(size);
+        dash.keys("<Home>e");
+        dash.card();
+        check(dash, "explanation");
+        let (mut dash, _) = crate::changes::deletion(size);
+        dash.app.relayout();
+        check(dash, "preview");
+    }
+}
