@@ -237,6 +237,7 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
                 result: result(listing),
                 is_truncated: false,
                 skew: SignedDuration::ZERO,
+                took: Duration::ZERO,
                 next,
             }
         }

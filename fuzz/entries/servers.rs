@@ -17,6 +17,7 @@ use runtail_tui::session::record_list::RecordQuery;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::Duration;
 
 /// Keys that open a screen and request its data.
 const PLACES: [&str; 11] = [
@@ -183,7 +184,8 @@ impl Clients {
                 // A failed list keeps the existing deployments, so there is something to open.
                 let items = self.control.deployments(&DeploymentQuery::default()).await.ok()?;
                 let result = Ok(runtail_api::Listing { items, incomplete: None });
-                SubscriptionEvent::Deployments { result, is_truncated: false, skew: self.control.skew(), next }
+                let skew = self.control.skew();
+                SubscriptionEvent::Deployments { result, is_truncated: false, skew, took: Duration::ZERO, next }
             }
             (SubscriptionId::Newest(_), _) => {
                 let deployment = sub.params.newest.first()?.deployment.clone();
