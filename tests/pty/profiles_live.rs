@@ -79,7 +79,7 @@ fn configuration_file_is_reloaded_when_changed_broken_and_fixed() {
     });
     // The new key is rejected: the old definition stays in use.
     server.write(&[server.profile("one", "WRONG")]);
-    term.wait_for("✗ 401 · U uses it anyway");
+    term.wait_for("the server rejected the key · U uses it anyway");
     assert!(term.screen().contains("one ●"), "{}", term.screen());
     let polls = |server: &TestServer| server.sim.requests().iter().filter(|r| r.query.contains("limit=100")).count();
     let before = polls(&server);
@@ -106,7 +106,7 @@ fn switching_profiles_waits_for_a_successful_check() {
     term.keys("p");
     term.wait_for("[ ]  bad");
     term.keys("jU");
-    term.wait_for("✗ 401 · U uses it anyway");
+    term.wait_for("the server rejected the key · U uses it anyway");
     assert!(term.screen().contains("[x]  one") && term.screen().contains("[ ]  bad"), "{}", term.screen());
     // While the next profile is checked, the old one stays in use.
     server.sim.rule(Rule::on("GET", "/v2/deployments?limit=1&").times(1).hang());

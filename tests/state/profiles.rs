@@ -90,7 +90,10 @@ fn switching_requires_a_reachable_profile() {
         "us is still polled"
     );
     let screen = dash.screen();
-    assert!(screen.contains("✗ 401 · U uses it anyway") && screen.contains("Invalid API key"), "{screen}");
+    assert!(
+        screen.contains("the server rejected the key · U uses it anyway") && screen.contains("Invalid API key"),
+        "{screen}"
+    );
     assert!(!screen.contains("r retries"), "an unused profile stops no polling: {screen}");
     // The second check succeeds.
     let effects = dash.keys("t");
@@ -312,7 +315,10 @@ fn edited_profile_is_used_once_reachable_and_stays_unsaved() {
     check_finished(&mut dash, &effects, Err(Kind::Unauthorized));
     dash.app.open_profiles();
     let screen = dash.screen();
-    assert!(screen.contains("✗ 401 · U uses it anyway") && screen.contains("not saved; s shows"), "{screen}");
+    assert!(
+        screen.contains("the server rejected the key · U uses it anyway") && screen.contains("not saved; s shows"),
+        "{screen}"
+    );
     let notice = &dash.app.session.notices.last().unwrap().text;
     assert!(notice.contains("us is unchanged"), "{notice}");
     // The file changes elsewhere: the edit is kept.

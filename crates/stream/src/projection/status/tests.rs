@@ -335,7 +335,7 @@ fn a_run_missing_from_newer_records_was_deleted() {
     log.live("metadata", json!({"run_id": "r", "status": "run_done"}), 1);
     assert_eq!(log.outcomes(), [("run 1".to_string(), RunOutcome::Unknown)], "the records are older than its end");
     log.thread("idle", json!([]), json!([]));
-    assert_eq!(log.outcomes(), [("run 1".to_string(), RunOutcome::Deleted)]);
+    assert_eq!(log.outcomes(), [("run r".to_string(), RunOutcome::Deleted)], "a run that is not listed has no number");
     assert_eq!(log.word(), "idle");
     // A full page may be incomplete, so a run missing from it may still exist.
     let page: Vec<Value> = (0..LISTED).map(|i| run(&format!("r{i}"), "success", 2, 3)).collect();

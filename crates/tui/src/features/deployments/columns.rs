@@ -198,7 +198,7 @@ pub fn layout(width: u16, longest: Widths) -> Vec<Place> {
         (Column::Busy, 4, 1),
         (Column::Past, 24, 2),
         (Column::Commit, longest.commit.clamp(6, 16), 2),
-        (Column::Message, unless_empty(longest.message, (7, 16)), 2),
+        (Column::Message, unless_empty(longest.message, (7, 14)), 2),
         (Column::Url, unless_empty(longest.url, (12, 40)), 2),
     ];
     let name = longest.name.clamp(12, if width < 100 { 20 } else { 26 });

@@ -26,13 +26,11 @@ pub(super) fn cure(profile: &Profile, error: &ApiError) -> Option<String> {
     let workspace = profile.workspace.as_deref().map(|id| format!(" of workspace {}", text::short_id(id)));
     let key = format!("a key{}", workspace.unwrap_or_default());
     Some(match profile.key.as_ref().or(profile.bearer.as_ref())? {
-        SecretSource::Env(name) => format!("set {name} to {key}, then press t."),
-        SecretSource::File(path) => format!("put {key} into {}, then press t.", path.display()),
+        // The environment of a running process can't be changed.
+        SecretSource::Env(name) => format!("set {name} to {key} and start Runtail again."),
+        SecretSource::File(path) => format!("put {key} into {}, then test it again.", path.display()),
         SecretSource::Command(words) => {
-            format!(
-                "check the command {}, which must print {key}, then press t.",
-                words.first().map_or("", |word| word)
-            )
+            format!("check {}, which must print {key}, then test it again.", words.first().map_or("", |word| word))
         }
         SecretSource::Given(_) => return None,
     })

@@ -97,7 +97,7 @@ pub(super) const ROWS: &[Binding] = &[
     bind("stream.export", Stream, &["s"], A::Export, "save", "Save the view to a file: text, JSON lines, Markdown")
         .named("Save the view")
         .only_in(&["Messages", "Updates", "State", "Timeline", "Runs", "Custom", "Raw", "Delivery", "Graph"])
-        .in_view(&[("Timeline", "Sort by start, duration or self time")]),
+        .in_view(&[("Timeline", "Sort: start, duration, self time")]),
     bind("stream.modes", Stream, &["M"], A::Modes, "modes", "Change the stream modes").named("Change the stream modes"),
     bind("stream.split", Stream, &["|"], A::Split, "split", "Toggle the split: two views side by side")
         .named("Split the view")
