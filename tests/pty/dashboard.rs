@@ -34,6 +34,26 @@ fn demo_shows_deployments() {
 }
 
 #[test]
+fn selected_row_has_a_background_near_the_terminals_own() {
+    use vt100::Color;
+    for (env, color) in [
+        (("COLORTERM", "truecolor"), Some(Color::Rgb(48, 48, 48))),
+        (("COLORTERM", ""), Some(Color::Idx(236))),
+        (("NO_COLOR", "1"), None),
+    ] {
+        let term = Term::spawn_with(&[env], &["--demo"], 140, 40);
+        term.select_first_by_name("contract-review");
+        let row =
+            |term: &Term| term.screen().lines().position(|line| line.contains("▌ contract-review")).unwrap_or(0) as u16;
+        term.wait_until("the background of the selected row", |term| term.background(60, row(term)) == color);
+        let row = row(&term);
+        assert_eq!(term.background(60, row + 1), None);
+        // The reply was not typed: no digit has opened a view, and `:` has not opened the palette.
+        assert!(!term.screen().contains("rgb:") && !term.screen().contains("> "), "{}", term.screen());
+    }
+}
+
+#[test]
 fn first_frame_is_drawn_before_key_commands_run() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("config.toml");

@@ -102,7 +102,7 @@ impl Dash {
         self.app.relayout();
         let (w, h) = self.app.session.size;
         let mut terminal = Terminal::new(TestBackend::new(w, h)).unwrap();
-        let theme = Theme { color: self.color, rgb: false, ascii: self.ascii };
+        let theme = Theme { color: self.color, ascii: self.ascii, ..Theme::default() };
         terminal.draw(|frame| self.frozen.draw(&self.app, &theme, frame)).unwrap();
         terminal.backend().buffer().clone()
     }

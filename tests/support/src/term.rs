@@ -1,6 +1,9 @@
 //! The binary in a real pseudo-terminal, with an emulator for its screen, and keys and signals as input.
 
 use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier, Style};
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,6 +24,39 @@ pub struct Term {
     child: Box<dyn Child + Send + Sync>,
     shown: Arc<Mutex<Shown>>,
 }
+
+fn color(color: vt100::Color) -> Color {
+    match color {
+        vt100::Color::Default => Color::Reset,
+        vt100::Color::Rgb(r, g, b) => Color::Rgb(r, g, b),
+        vt100::Color::Idx(n @ 16..) => Color::Indexed(n),
+        vt100::Color::Idx(n) => NAMED[usize::from(n)],
+    }
+}
+
+/// The terminal's 16 colors, by number.
+const NAMED: [Color; 16] = [
+    Color::Black,
+    Color::Red,
+    Color::Green,
+    Color::Yellow,
+    Color::Blue,
+    Color::Magenta,
+    Color::Cyan,
+    Color::Gray,
+    Color::DarkGray,
+    Color::LightRed,
+    Color::LightGreen,
+    Color::LightYellow,
+    Color::LightBlue,
+    Color::LightMagenta,
+    Color::LightCyan,
+    Color::White,
+];
+
+/// The queries that a terminal replies to: the cursor's position, its attributes, and its background color, a dark gray.
+const QUERIES: [(&str, &str); 3] =
+    [("\x1b[6n", "\x1b[1;1R"), ("\x1b[c", "\x1b[?62;22c"), ("\x1b]11;?\x1b\\", "\x1b]11;rgb:1c1c/1c1c/1c1c\x1b\\")];
 
 impl Term {
     /// Starts the binary with these arguments in a terminal of this size.
@@ -94,9 +130,9 @@ impl Term {
                 shown.raw.extend_from_slice(bytes);
                 drop(shown);
                 // A terminal replies to queries.
-                for (query, reply) in [(&b"\x1b[6n"[..], &b"\x1b[1;1R"[..]), (b"\x1b[c", b"\x1b[?62;22c")] {
-                    if bytes.windows(query.len()).any(|window| window == query) {
-                        let _ = lock(&replies).write_all(reply);
+                for (query, reply) in QUERIES {
+                    if bytes.windows(query.len()).any(|window| window == query.as_bytes()) {
+                        let _ = lock(&replies).write_all(reply.as_bytes());
                     }
                 }
             }
@@ -109,6 +145,34 @@ impl Term {
     pub fn screen(&self) -> String {
         let contents = lock(&self.shown).parser.screen().contents();
         contents.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Returns the screen with its colors.
+    pub fn buffer(&self) -> Buffer {
+        let shown = lock(&self.shown);
+        let screen = shown.parser.screen();
+        let (height, width) = screen.size();
+        let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
+        for (y, x) in (0..height).flat_map(|y| (0..width).map(move |x| (y, x))) {
+            let Some(cell) = screen.cell(y, x).filter(|cell| !cell.is_wide_continuation()) else { continue };
+            let modifiers = [
+                (cell.bold(), Modifier::BOLD),
+                (cell.dim(), Modifier::DIM),
+                (cell.inverse(), Modifier::REVERSED),
+                (cell.underline(), Modifier::UNDERLINED),
+            ];
+            let modifiers = modifiers.into_iter().filter(|(is, _)| *is).map(|(_, modifier)| modifier).collect();
+            let style = Style::new().fg(color(cell.fgcolor())).bg(color(cell.bgcolor())).add_modifier(modifiers);
+            let symbol = if cell.has_contents() { cell.contents() } else { " " };
+            buffer[(x, y)].set_symbol(symbol).set_style(style);
+        }
+        buffer
+    }
+
+    /// Returns the background color of a cell; `None` if it is the terminal's own.
+    pub fn background(&self, column: u16, row: u16) -> Option<vt100::Color> {
+        let shown = lock(&self.shown);
+        Some(shown.parser.screen().cell(row, column)?.bgcolor()).filter(|color| *color != vt100::Color::Default)
     }
 
     /// Returns everything that was written to the terminal.

@@ -113,6 +113,11 @@ impl Scheme {
     pub fn look(&self, role: Role) -> StyleSpec {
         self.0[role as usize]
     }
+
+    /// Returns whether it uses no colors.
+    pub fn is_colorless(&self) -> bool {
+        self.0.iter().all(|look| look.ink.is_none() && look.ground.is_none())
+    }
 }
 
 /// A theme as written: its base and its differences.

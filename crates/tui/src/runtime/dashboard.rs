@@ -23,6 +23,8 @@ pub struct Dashboard {
     frozen_frame: FrozenFrame,
     color: bool,
     rgb: bool,
+    /// The terminal's background, if it has reported one.
+    background: Option<(u8, u8, u8)>,
 }
 
 impl Dashboard {
@@ -52,7 +54,10 @@ impl Dashboard {
         if let Some(watch) = options.watch {
             runner.watch_configuration(watch)?;
         }
-        Ok((Dashboard { app, runner, messages, frozen_frame: FrozenFrame::default(), color, rgb }, first))
+        Ok((
+            Dashboard { app, runner, messages, frozen_frame: FrozenFrame::default(), color, rgb, background: None },
+            first,
+        ))
     }
 
     /// Applies a message at the current time. Returns the effects to perform.
@@ -68,6 +73,11 @@ impl Dashboard {
             Effect::UseDemo(config) => self.runner.use_demo(&config),
             effect => self.runner.run(effect),
         }
+    }
+
+    /// Sets the terminal's background color. Returns whether it has changed.
+    pub(super) fn set_background(&mut self, color: (u8, u8, u8)) -> bool {
+        self.background.replace(color) != Some(color)
     }
 
     /// Starts and stops subscriptions as the state requires.
@@ -93,7 +103,8 @@ impl Dashboard {
     /// Computes the layout and draws a frame.
     pub fn draw(&mut self, frame: &mut Frame<'_>) {
         self.app.relayout();
-        let theme = Theme { color: self.color, rgb: self.rgb, ascii: self.app.session.settings.ascii };
+        let Dashboard { color, rgb, background, .. } = *self;
+        let theme = Theme { color, rgb, ascii: self.app.session.settings.ascii, background };
         self.frozen_frame.draw(&self.app, &theme, frame);
         self.app.on_drawn();
     }

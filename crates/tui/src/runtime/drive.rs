@@ -1,5 +1,6 @@
 //! The loop: keys, messages, signals and ticks change the state; effects are performed, and frames are drawn when they are due.
 
+use super::background::{Filtered, Replies};
 use super::dashboard::Dashboard;
 use super::frames::Frames;
 use super::signals::{Signal, Signals};
@@ -30,6 +31,8 @@ const F12: Key = Key::plain(Code::F(12));
 pub(super) struct LoopOptions {
     pub notify: Notify,
     pub test_panic: Option<String>,
+    /// Whether the terminal's background is queried.
+    pub shows_background: bool,
 }
 
 /// When frames are drawn.
@@ -85,6 +88,7 @@ pub(super) struct Drive<'d> {
     frames: &'d mut Frames,
     options: LoopOptions,
     keys: SelectAll<EventStream>,
+    background: Replies,
     /// The effects to perform next.
     pending: Vec<Effect>,
     pacing: Pacing,
@@ -102,7 +106,10 @@ impl<'d> Drive<'d> {
     ) -> io::Result<Drive<'d>> {
         pending.extend(show(dashboard, screen)?);
         let keys = input::open()?;
-        Ok(Drive { dashboard, screen, frames, options, keys, pending, pacing: Pacing::new() })
+        let background = Replies::default();
+        let mut drive = Drive { dashboard, screen, frames, options, keys, background, pending, pacing: Pacing::new() };
+        drive.query_background()?;
+        Ok(drive)
     }
 
     /// Runs until the dashboard ends.
@@ -113,6 +120,7 @@ impl<'d> Drive<'d> {
         loop {
             self.perform_pending()?;
             if self.dashboard.app.quit {
+                self.await_background().await;
                 return Ok(Ended::Quit);
             }
             self.dashboard.reconcile();
@@ -127,7 +135,7 @@ impl<'d> Drive<'d> {
                     }
                 }
                 event = self.keys.next() => match event {
-                    Some(Ok(event)) => self.on_event(&event),
+                    Some(Ok(event)) => self.on_terminal(event)?,
                     Some(Err(_)) | None => return Ok(Ended::TerminalGone),
                 },
                 () = sleep_until(next_frame), if next_frame.is_some() => self.draw_frame()?,
@@ -145,6 +153,7 @@ impl<'d> Drive<'d> {
             match effect {
                 Effect::Suspend => {
                     self.without_keys(Screen::suspend)??;
+                    self.query_background()?;
                     self.pacing.at_once();
                 }
                 Effect::EditOutside(text) => {
@@ -154,6 +163,7 @@ impl<'d> Drive<'d> {
                 }
                 Effect::Redraw => {
                     self.screen.clear()?;
+                    self.query_background()?;
                     self.pacing.at_once();
                 }
                 Effect::Copy(text) => self.screen.copy(&text)?,
@@ -183,10 +193,50 @@ impl<'d> Drive<'d> {
             Signal::Stop => self.pending = vec![Effect::Suspend],
             Signal::Continue => {
                 self.screen.reenter()?;
+                self.query_background()?;
                 self.pacing.at_once();
             }
         }
         Ok(None)
+    }
+
+    fn query_background(&mut self) -> io::Result<()> {
+        if self.options.shows_background {
+            self.background.expect(Instant::now());
+            self.screen.query_background()?;
+        }
+        Ok(())
+    }
+
+    /// Waits briefly for an expected reply, which the shell would read as typed text.
+    async fn await_background(&mut self) {
+        while let Some(left) = self.background.last_chance(Instant::now())
+            && let Ok(Some(Ok(event))) = tokio::time::timeout(left, self.keys.next()).await
+        {
+            self.background.filter(event, Instant::now());
+        }
+    }
+
+    /// Handles an event of the terminal, which may be a part of its reply to a query.
+    fn on_terminal(&mut self, event: Event) -> io::Result<()> {
+        match self.background.filter(event, Instant::now()) {
+            Filtered::Events(events) => {
+                for event in events {
+                    // The user may have switched to another color scheme meanwhile.
+                    if event == Event::FocusGained {
+                        self.query_background()?;
+                    }
+                    self.on_event(&event);
+                }
+            }
+            Filtered::Held => {}
+            Filtered::Background(color) => {
+                if self.dashboard.set_background(color) {
+                    self.pacing.at_once();
+                }
+            }
+        }
+        Ok(())
     }
 
     fn on_event(&mut self, event: &Event) {
@@ -194,7 +244,7 @@ impl<'d> Drive<'d> {
         if let (Some(place), Msg::Key(F12)) = (&self.options.test_panic, &msg) {
             self.dashboard.runner.test_panic(place);
         }
-        self.pending = self.dashboard.update(msg);
+        self.pending.extend(self.dashboard.update(msg));
         self.pacing.after_key();
     }
 

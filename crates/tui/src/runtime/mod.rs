@@ -1,6 +1,7 @@
 //! The dashboard at run time: one loop owns the state and the terminal; background tasks do the rest.
 
 mod actions;
+mod background;
 mod browse;
 mod buffered_backend;
 mod changes;
@@ -149,7 +150,11 @@ pub async fn run(options: Options) -> io::Result<Ended> {
 const EIO: i32 = 5;
 
 async fn run_loop(mut options: Options, screen: &mut Screen, signals: &mut Signals) -> io::Result<Ended> {
-    let loop_options = LoopOptions { notify: options.notify, test_panic: options.test_panic.take() };
+    let loop_options = LoopOptions {
+        notify: options.notify,
+        test_panic: options.test_panic.take(),
+        shows_background: options.color && terminal::reports_background(),
+    };
     let (mut dashboard, first) = Dashboard::new(options, screen.size()?)?;
     let mut frames = Frames::default();
     let ended = match Drive::begin(&mut dashboard, (first, loop_options), (screen, &mut frames)) {

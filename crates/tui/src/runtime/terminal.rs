@@ -1,5 +1,6 @@
 //! The terminal. Only this module writes raw bytes to it. Every exit path restores its previous state.
 
+use super::background;
 use super::buffered_backend::BufferedBackend;
 use base64::Engine;
 use crossterm::event::{
@@ -79,6 +80,12 @@ impl Screen {
         Ok(())
     }
 
+    /// Queries the background color. The reply arrives among the keys.
+    pub fn query_background(&mut self) -> io::Result<()> {
+        write!(io::stdout(), "{}", background::QUERY)?;
+        io::stdout().flush()
+    }
+
     /// Copies a text to the clipboard.
     pub fn copy(&mut self, text: &str) -> io::Result<()> {
         write!(io::stdout(), "{}", clipboard(&text::keys::without(text)))?;
@@ -124,6 +131,12 @@ impl Drop for Screen {
     fn drop(&mut self) {
         restore();
     }
+}
+
+/// Returns whether to query the terminal's background. The Linux console and dumb terminals may print the query, and a Windows
+/// console reports the reply as other keys.
+pub(super) fn reports_background() -> bool {
+    cfg!(unix) && !matches!(std::env::var("TERM").as_deref(), Err(_) | Ok("" | "dumb" | "linux"))
 }
 
 /// Formats an OSC 52 sequence. The text is in Base64, so it can't contain control sequences.

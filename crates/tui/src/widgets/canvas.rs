@@ -4,7 +4,7 @@ use super::area::Area;
 use super::line::{Line, Piece, Tone, wrap};
 use super::theme::ResolvedTheme;
 use ratatui::buffer::Buffer;
-use ratatui::style::{Modifier, Style};
+use ratatui::style::{Color, Modifier, Style};
 use runtail_core::text;
 
 fn right_width(line: &Line) -> u16 {
@@ -119,13 +119,38 @@ impl Canvas<'_> {
         }
     }
 
-    /// Marks the selected row with `▌`, and in a focused pane with bold text. The row keeps its colors.
-    pub(crate) fn select(&mut self, area: Area, y: u16, focused: bool) {
+    /// Marks the selected row with `▌` and, in a focused pane, its background.
+    pub(crate) fn mark(&mut self, area: Area, y: u16, focused: bool) {
         let style = self.theme.style(if focused { Tone::Accent } else { Tone::Dim });
         self.text(area.x + 1, y, 1, "▌", style.remove_modifier(Modifier::UNDERLINED));
+        if focused {
+            self.ground(area, y);
+        }
+    }
+
+    /// Gives a row a background of its own, where the terminal's is known. Cells that have one keep it.
+    fn ground(&mut self, area: Area, y: u16) {
+        let Some(ground) = self.theme.selection().filter(|_| y < self.buffer.area.height) else { return };
+        for x in area.x + 1..(area.x + area.w.saturating_sub(1)).min(self.buffer.area.width) {
+            let cell = &mut self.buffer[(x, y)];
+            if cell.bg == Color::Reset && !cell.modifier.contains(Modifier::REVERSED) {
+                cell.bg = ground;
+            }
+        }
+    }
+
+    /// Marks the selected row, and in a focused pane all of its text with bold.
+    pub(crate) fn select_all(&mut self, area: Area, y: u16, focused: bool) {
+        self.select(area, y, focused, area.w);
+    }
+
+    /// Marks the selected row, and in a focused pane its text up to a column with bold. The row keeps its colors.
+    pub(crate) fn select(&mut self, area: Area, y: u16, focused: bool, bold_width: u16) {
+        self.mark(area, y, focused);
         if !focused || y >= self.buffer.area.height {
             return;
         }
+        let area = Area { w: bold_width.min(area.w), ..area };
         for x in area.x + 2..(area.x + area.w.saturating_sub(1)).min(self.buffer.area.width) {
             let cell = &mut self.buffer[(x, y)];
             if !cell.modifier.contains(Modifier::DIM) {

@@ -82,7 +82,7 @@ mod tests {
     /// Draws an input of a few columns. Returns its rows and the column of the cursor in the text.
     fn drawn(input: &TextInput, problem: Option<&Problem>) -> (Vec<String>, u16) {
         let themes = Config::default().themes;
-        let theme = Theme { color: false, rgb: false, ascii: false };
+        let theme = Theme::default();
         let mut buffer = Buffer::empty(Rect::new(0, 0, 26, 4));
         let mut canvas = Canvas { buffer: &mut buffer, theme: theme.paint(&themes, "terminal") };
         let cursor = text_area(&mut canvas, Area { x: 0, y: 0, w: 26, h: 4 }, input, problem).unwrap();

@@ -15,13 +15,16 @@ pub struct Theme {
     pub rgb: bool,
     /// Whether only ASCII characters are shown.
     pub ascii: bool,
+    /// The terminal's background color, if it has reported one.
+    pub background: Option<(u8, u8, u8)>,
 }
 
 impl Theme {
     /// Returns the theme of that name for this terminal. Without colors it is always the colorless theme.
     pub(crate) fn paint<'a>(&self, themes: &'a Themes, name: &str) -> ResolvedTheme<'a> {
         let scheme = if self.color { themes.or_terminal(name) } else { themes.without_color() };
-        ResolvedTheme { scheme, rgb: self.rgb }
+        let ground = self.background.filter(|_| self.color && !scheme.is_colorless()).map(selection_ground);
+        ResolvedTheme { scheme, rgb: self.rgb, ground }
     }
 }
 
@@ -30,6 +33,7 @@ impl Theme {
 pub(crate) struct ResolvedTheme<'a> {
     scheme: &'a Scheme,
     rgb: bool,
+    ground: Option<ColorSpec>,
 }
 
 impl ResolvedTheme<'_> {
@@ -62,13 +66,21 @@ impl ResolvedTheme<'_> {
         self.of(if focused { Role::Focus } else { Role::Title })
     }
 
-    fn of(&self, role: Role) -> Style {
-        let StyleSpec { ink, ground, bold, dim, italic, underline, reverse } = self.scheme.look(role);
-        let color = |ink: ColorSpec| match if self.rgb { ink } else { ink.numbered() } {
+    /// Returns the background of the selected row; `None` if the terminal's own is unknown, or no colors are used.
+    pub fn selection(&self) -> Option<Color> {
+        self.ground.map(|ground| self.color(ground))
+    }
+
+    fn color(&self, ink: ColorSpec) -> Color {
+        match if self.rgb { ink } else { ink.numbered() } {
             ColorSpec::Named(n) => NAMED[usize::from(n % 16)],
             ColorSpec::Numbered(n) => Color::Indexed(n),
             ColorSpec::Rgb(red, green, blue) => Color::Rgb(red, green, blue),
-        };
+        }
+    }
+
+    fn of(&self, role: Role) -> Style {
+        let StyleSpec { ink, ground, bold, dim, italic, underline, reverse } = self.scheme.look(role);
         let modifiers = [
             (bold, Modifier::BOLD),
             (dim, Modifier::DIM),
@@ -77,8 +89,18 @@ impl ResolvedTheme<'_> {
             (reverse, Modifier::REVERSED),
         ];
         let modifiers = modifiers.into_iter().filter(|(is, _)| *is).map(|(_, modifier)| modifier).collect();
-        Style { fg: ink.map(color), bg: ground.map(color), ..Style::default() }.add_modifier(modifiers)
+        Style { fg: ink.map(|ink| self.color(ink)), bg: ground.map(|ground| self.color(ground)), ..Style::default() }
+            .add_modifier(modifiers)
     }
+}
+
+/// Returns the color 8% away from a background, toward the other end of the scale, so that text stays as readable.
+fn selection_ground((red, green, blue): (u8, u8, u8)) -> ColorSpec {
+    const STEP: u8 = 20;
+    // Rec. 709 luma, in 1/10000.
+    let luma = (2126 * u32::from(red) + 7152 * u32::from(green) + 722 * u32::from(blue)) / 10_000;
+    let away = |part: u8| if luma < 128 { part.saturating_add(STEP) } else { part.saturating_sub(STEP) };
+    ColorSpec::Rgb(away(red), away(green), away(blue))
 }
 
 /// The terminal's 16 ANSI colors, by number.
@@ -190,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_theme_styles_tones_and_no_color_wins() {
-        let terminal = Theme { color: true, rgb: true, ascii: false };
+        let terminal = Theme { color: true, rgb: true, ..Theme::default() };
         let bold = Style::default().add_modifier(Modifier::BOLD);
         assert_eq!(paint(terminal, "terminal", Tone::Bad), bold.fg(Color::Red));
         assert_eq!(paint(terminal, "own", Tone::Bad), bold.fg(Color::Rgb(255, 135, 0)).bg(Color::Indexed(17)));

@@ -93,7 +93,7 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
             canvas.foreign(rows.x + 1, y, 1, "+", Tone::Accent);
         }
         if picker.selected.as_ref() == ids.get(number) {
-            canvas.select(Area { h: 1, ..rows }, y, focused);
+            canvas.select_all(Area { h: 1, ..rows }, y, focused);
         }
     }
 }

@@ -159,7 +159,7 @@ pub(super) fn journal(journal: &JournalView, cx: &Cx<'_>, canvas: &mut Canvas<'_
             .right(Tone::Dim, &format!("{}  {}", sent.place.profile, text::duration(sent.took)));
         canvas.line(area.x + 1, y, area.w.saturating_sub(2), &line);
         if journal.picker.selected.as_ref() == ids.get(at) {
-            canvas.select(Area { x: area.x.saturating_sub(2), w: area.w + 2, ..area }, y, true);
+            canvas.select_all(Area { x: area.x.saturating_sub(2), w: area.w + 2, ..area }, y, true);
         }
     }
 }

@@ -156,7 +156,7 @@ fn draw_lines(
             }
         }
         if number.is_some() && *number == at {
-            canvas.select(Area { h: 1, ..rows }, y, cx.is_focused);
+            canvas.select_all(Area { h: 1, ..rows }, y, cx.is_focused);
         }
     }
 }

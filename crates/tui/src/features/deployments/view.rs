@@ -50,7 +50,7 @@ pub(super) fn deployments(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>)
 /// Marks the selected row, and its name in bold.
 pub(super) fn select(canvas: &mut Canvas<'_>, area: Area, y: u16, focused: bool, name: Option<&Place>) {
     let end = name.map_or(area.w, |place| place.x + place.width + 1);
-    canvas.select(Area { w: end.min(area.w), ..area }, y, focused);
+    canvas.select(area, y, focused, end);
 }
 
 /// Returns the title: the number of deployments, what could not be listed, the filter, marks and watches.

@@ -113,8 +113,7 @@ pub(super) fn inbox(page: &InboxPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
                 &table::line(row, columns, cx.session, is_selected, page.details.error(row)),
             );
             if is_selected {
-                let style = canvas.theme.style(Tone::Accent);
-                canvas.text(layout.rows.x + 1, y, 1, "▌", style);
+                canvas.mark(layout.rows, y, true);
             }
         }
     }

@@ -59,7 +59,7 @@ pub(super) fn draw(logs: &LogView, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         let text = entry_line(cx, logs, entry, dated, leveled, names);
         canvas.line(rows.x + 3, y, rows.w.saturating_sub(4), &text);
         if row == logs.place.cursor.key {
-            canvas.select(Area { h: 1, ..rows }, y, focused);
+            canvas.select_all(Area { h: 1, ..rows }, y, focused);
         }
     }
 }

@@ -64,8 +64,7 @@ pub(super) fn palette(palette: &Palette, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
                     &offer_line(offer, names, width.into(), is_selected),
                 );
                 if is_selected {
-                    let style = canvas.theme.style(Tone::Accent);
-                    canvas.text(list.x, y, 1, "▌", style);
+                    canvas.mark(Area { x: list.x - 1, ..list }, y, true);
                 }
             }
         }

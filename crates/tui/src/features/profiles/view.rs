@@ -97,7 +97,7 @@ fn draw(page: &ProfilesPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         let y = area.y + 1 + line as u16;
         canvas.line(area.x, y, area.w, &columns.line(cells(cx, known)));
         if page.picker.selected.as_deref() == Some(known.profile.name.as_str()) {
-            canvas.select(Area { x: area.x - 2, y, w: area.w + 2, h: 1 }, y, true);
+            canvas.select_all(Area { x: area.x - 2, y, w: area.w + 2, h: 1 }, y, true);
         }
     }
     let below = area.y + 2 + rows as u16;

@@ -31,7 +31,7 @@ pub(super) fn browse(list: &Browse, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         let (name, rest) = line.split_at(line.find("  ").unwrap_or(line.len()));
         canvas.line(rows.x + 2, y, rows.w, &Line::of(Tone::Plain, name).with(Tone::Dim, rest));
         if list.picker.selected.as_ref() == shown.get(number) {
-            canvas.select(Area { x: rows.x - 1, h: 1, ..rows }, y, true);
+            canvas.select_all(Area { x: rows.x - 1, h: 1, ..rows }, y, true);
         }
     }
 }

@@ -53,7 +53,7 @@ pub(super) fn records(page: &Records, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         let tone = if row.is == RowOf::Note { Tone::Dim } else { Tone::Plain };
         canvas.line(rows.x + 2, y, rows.w, &Line::of(tone, name).with(Tone::Dim, rest));
         if page.picker.selected.as_ref() == Some(&row.id) {
-            canvas.select(Area { x: rows.x - 1, h: 1, ..rows }, y, true);
+            canvas.select_all(Area { x: rows.x - 1, h: 1, ..rows }, y, true);
         }
     }
 }

@@ -41,8 +41,7 @@ pub(in crate::features::stream) fn draw(viewer: &Viewer, canvas: &mut Canvas<'_>
             canvas.text(panes.rows.x, y, 1, "A", canvas.theme.style(Tone::Accent));
         }
         if entry.is_some() && entry == cursor {
-            let style = canvas.theme.style(if focused && !in_difference { Tone::Accent } else { Tone::Dim });
-            canvas.text(panes.rows.x + 1, y, 1, "▌", style);
+            canvas.mark(panes.rows, y, focused && !in_difference);
         }
     }
     if let (Some(at), Some(area)) = (panes.difference_heading, panes.difference) {
