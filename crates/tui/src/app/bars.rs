@@ -229,12 +229,17 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     }
     let keys = hint_line(app, usize::from(area.w));
     canvas.line(area.x, area.y, area.w, &keys);
-    let Some(notice) = notice_line(app, area.w) else { return };
+    let Some(mut notice) = notice_line(app, area.w.saturating_sub(NOTICE_MARGIN)) else { return };
     // The keys keep their place: a notice that doesn't fit beside them is above them.
     let room = match notice_is_above(&keys, &notice, area.w) {
         true => notice_row(canvas.buffer, area, notice.width() as u16),
         false => Area { w: area.w.saturating_sub(1), ..area },
     };
+    if notice.width() > usize::from(room.w)
+        && let Some(shorter) = notice_line(app, room.w)
+    {
+        notice = shorter;
+    }
     let width = (notice.width() as u16).min(room.w);
     let x = room.x + room.w - width;
     if room.y != area.y {
@@ -274,7 +279,7 @@ pub(super) fn has_notice_above(app: &App) -> bool {
         return false;
     }
     let width = app.session.size.0;
-    let notice = notice_line(app, width).filter(|_| app.prompt.is_none());
+    let notice = notice_line(app, width.saturating_sub(NOTICE_MARGIN)).filter(|_| app.prompt.is_none());
     notice.is_some_and(|notice| notice_is_above(&hint_line(app, usize::from(width)), &notice, width))
 }
 
@@ -282,7 +287,10 @@ fn notice_is_above(keys: &Line, notice: &Line, width: u16) -> bool {
     keys.width() + notice.width() + 2 > usize::from(width)
 }
 
-/// Returns the first line of the newest notice: plain for the answer to a key, with a glyph for news from elsewhere.
+/// Columns that a notice leaves free.
+const NOTICE_MARGIN: u16 = 3;
+
+/// Returns the first line of the newest notice, in at most `width` columns: plain for the answer to a key, with a glyph for news from elsewhere.
 fn notice_line(app: &App, width: u16) -> Option<Line> {
     let notice = app.notice()?;
     let first = notice.text.lines().next().unwrap_or("");
@@ -293,7 +301,7 @@ fn notice_line(app: &App, width: u16) -> Option<Line> {
         None => {}
     }
     let key = app.session.key("app.notices");
-    let room = usize::from(width).saturating_sub(line.width() + 3);
+    let room = usize::from(width).saturating_sub(line.width());
     let is_cut = text::width(&text::clean(first)) > room || notice.text.lines().count() > 1;
     let hint = match (notice.news, is_cut) {
         (Some(_), _) => format!("   {key} open"),

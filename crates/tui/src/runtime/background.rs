@@ -33,8 +33,10 @@ pub(super) enum Filtered {
 /// Separates replies from keys.
 #[derive(Debug, Default)]
 pub(super) struct Replies {
-    /// When the unanswered query was sent.
+    /// When the last query was sent.
     asked: Option<Instant>,
+    /// Queries without a reply so far. The terminal replies to each.
+    unanswered: u32,
     /// The events of an unfinished reply. They are keys after all if it turns out to be none.
     held: Vec<Event>,
     text: String,
@@ -44,11 +46,13 @@ impl Replies {
     /// Expects a reply from now on.
     pub fn expect(&mut self, now: Instant) {
         self.asked = Some(now);
+        self.unanswered += 1;
     }
 
     /// Returns how much longer a reply may arrive that the shell must not receive; `None` if none is expected.
     pub fn last_chance(&self, now: Instant) -> Option<Duration> {
-        LAST_CHANCE.checked_sub(now.duration_since(self.asked?)).filter(|left| !left.is_zero())
+        let asked = self.asked.filter(|_| self.unanswered > 0)?;
+        LAST_CHANCE.checked_sub(now.duration_since(asked)).filter(|left| !left.is_zero())
     }
 
     /// Takes one event of the terminal.
@@ -68,7 +72,9 @@ impl Replies {
             Some((KeyCode::Char('\\'), KeyModifiers::ALT) | (KeyCode::Char('g'), KeyModifiers::CONTROL)) => {
                 match background(&self.text) {
                     Some(color) => {
-                        *self = Replies::default();
+                        self.unanswered = self.unanswered.saturating_sub(1);
+                        self.held.clear();
+                        self.text.clear();
                         Filtered::Background(color)
                     }
                     None => self.release(),
@@ -149,12 +155,16 @@ mod tests {
             for end in &ends {
                 let (mut replies, now) = (Replies::default(), Instant::now());
                 replies.expect(now);
-                // Keys before and after it are still keys.
+                // Two queries, two replies. Keys around them are still keys.
+                replies.expect(now);
                 let typed = press('j', KeyModifiers::NONE);
-                let mut events = vec![typed.clone()];
-                events.extend(reply(text, end.clone()));
-                events.push(typed.clone());
-                assert_eq!(feed(&mut replies, events, now), (vec![typed.clone(), typed], Some(color)), "{text}");
+                for _ in 0..2 {
+                    let mut events = vec![typed.clone()];
+                    events.extend(reply(text, end.clone()));
+                    events.push(typed.clone());
+                    let keys = vec![typed.clone(), typed.clone()];
+                    assert_eq!(feed(&mut replies, events, now), (keys, Some(color)), "{text}");
+                }
             }
         }
     }
