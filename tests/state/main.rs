@@ -43,6 +43,7 @@ mod redraw;
 mod reliability;
 mod resources;
 mod revisions;
+mod roles;
 mod screens;
 mod search;
 mod security;

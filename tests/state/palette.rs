@@ -383,8 +383,8 @@ fn themes_are_previewed_while_typing() {
     dash.keys(":theme mono");
     assert_eq!(dash.app.session.prefs.theme(), "mono");
     dash.keys("<Esc>");
-    assert_eq!(dash.app.session.prefs.theme(), "terminal", "Esc restores the theme");
-    dash.keys(":theme <Down>");
+    assert_eq!(dash.app.session.prefs.theme(), "auto", "Esc restores the theme");
+    dash.keys(":theme <Down><Down>");
     assert_eq!(dash.app.session.prefs.theme(), "light");
     dash.keys("<Enter>");
     assert_eq!((dash.app.session.prefs.theme(), dash.app.overlays.len()), ("light", 0));

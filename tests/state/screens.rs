@@ -461,6 +461,31 @@ fn failed_revision_is_explained_on_one_screen() {
 }
 
 #[test]
+fn keys_of_the_failure_card_act_on_the_revision() {
+    let mut dash = demo_like((140, 40));
+    dash.keys("<Home>e");
+    dash.card();
+    let screen = dash.screen();
+    assert!(!screen.contains("runtail revisions"), "keys, not commands: {screen}");
+    for line in ["b  Read the whole build log", "z  Roll back to the last good revision"] {
+        assert!(screen.contains(line), "{line}: {screen}");
+    }
+    let planned = |effects: &[Effect]| {
+        effects.iter().find_map(|effect| match effect {
+            Effect::Plan(_, _, intent) => Some(format!("{intent:?}")),
+            _ => None,
+        })
+    };
+    let rollback = planned(&dash.keys("z")).unwrap();
+    assert!(rollback.contains("Rollback"), "{rollback}");
+    dash.keys("<Esc>");
+    let redeploy = planned(&dash.keys("R")).unwrap();
+    assert!(redeploy.contains("Redeploy") && redeploy.contains("d3-r"), "{redeploy}");
+    dash.keys("<Esc>=");
+    assert!(dash.screen().contains("Differences"), "{}", dash.screen());
+}
+
+#[test]
 fn two_revisions_are_compared() {
     let mut dash = demo_like((100, 30));
     dash.keys("<Tab><Home>=");

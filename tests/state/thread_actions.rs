@@ -63,7 +63,7 @@ pub(crate) fn run(id: &str, status: &str) -> Value {
            "assistant_id": "a-support", "kwargs": {"input": {"n": 1}}})
 }
 
-fn waiting(case: &str) -> Records {
+pub(crate) fn waiting(case: &str) -> Records {
     records("interrupted", case, json!([run("r1", "success")]))
 }
 

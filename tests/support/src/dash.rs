@@ -255,11 +255,15 @@ impl Dash {
         };
         let this = row(revision, "BUILD_FAILED", "2026-11-21T13:30:00Z", "e01aa9f2d0ae598e95dc970b74767f19372d61af");
         let good = row("5555", "DEPLOYED", "2026-11-20T13:30:00Z", "77ab10c2d0ae598e95dc970b74767f19372d61af");
-        let text = |message| LogText { at: None, level: Some("INFO"), message };
+        let text = |second: i64, message| {
+            let at = Timestamp::from_second(1_795_268_000 + second).ok();
+            LogText { at, level: Some("INFO"), message }
+        };
         let log = [
-            text("Step #1 - \"build\": #7 [3/6] RUN uv pip install -e /deps/app"),
-            text("Step #1 - \"build\": #7 6.874   × No solution found when resolving dependencies:"),
-            text("Step #1 - \"build\": #7 6.874   ╰─▶ Because app depends on openai>=3.0, app cannot be used."),
+            text(0, "Step #0 - \"pull-base\": Pulling langchain/langgraph-api:3.11-wolfi"),
+            text(21, "Step #1 - \"build\": #7 [3/6] RUN uv pip install -e /deps/app"),
+            text(68, "Step #1 - \"build\": #7 6.874   × No solution found when resolving dependencies:"),
+            text(68, "Step #1 - \"build\": #7 6.874   ╰─▶ Because app depends on openai>=3.0, app cannot be used."),
         ];
         FailureCard::new(&Evidence {
             address: "prod-us/invoice-agent",

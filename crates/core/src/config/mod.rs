@@ -212,7 +212,7 @@ impl std::fmt::Display for Notify {
 impl Default for Ui {
     fn default() -> Ui {
         Ui {
-            theme: theme::TERMINAL.into(),
+            theme: theme::AUTO.into(),
             mouse: Mouse::default(),
             ascii: false,
             timestamps: Timestamps::default(),

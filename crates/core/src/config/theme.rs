@@ -138,12 +138,16 @@ pub struct Themes {
 
 /// The default theme. It uses only the terminal's 16 colors.
 pub const TERMINAL: &str = "terminal";
+/// Not a theme: [`TERMINAL`], or [`LIGHT`] where the terminal reports a light background.
+pub const AUTO: &str = "auto";
+/// The theme for light backgrounds.
+pub const LIGHT: &str = "light";
 /// The theme without colors, which replaces every other one if colors are off.
 pub const MONO: &str = "mono";
 
 const FILES: [(&str, &str); 5] = [
     (TERMINAL, include_str!("../../../../assets/themes/terminal.toml")),
-    ("light", include_str!("../../../../assets/themes/light.toml")),
+    (LIGHT, include_str!("../../../../assets/themes/light.toml")),
     ("color-blind", include_str!("../../../../assets/themes/color-blind.toml")),
     ("high-contrast", include_str!("../../../../assets/themes/high-contrast.toml")),
     (MONO, include_str!("../../../../assets/themes/mono.toml")),
@@ -172,10 +176,14 @@ impl Default for Themes {
 }
 
 impl Themes {
-    /// Returns the theme with this name.
+    /// Returns the theme with this name; [`AUTO`] is the default one.
     pub fn get(&self, name: &str) -> Option<&Scheme> {
         // The theme's old name.
-        let name = if name == "colour-blind" { "color-blind" } else { name };
+        let name = match name {
+            "colour-blind" => "color-blind",
+            AUTO => TERMINAL,
+            name => name,
+        };
         self.all.iter().find(|(known, _)| known == name).map(|(_, scheme)| scheme)
     }
 
@@ -189,9 +197,9 @@ impl Themes {
         self.or_terminal(MONO)
     }
 
-    /// Returns their names, the built-in ones first.
+    /// Returns the names that select one: [`AUTO`], then the built-in ones.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.all.iter().map(|(name, _)| name.as_str())
+        std::iter::once(AUTO).chain(self.all.iter().map(|(name, _)| name.as_str()))
     }
 
     /// Returns the error of an unknown name, with the nearest one.
@@ -420,7 +428,10 @@ mod tests {
     #[test]
     fn built_in_themes_are_valid() {
         let themes = Themes::default();
-        assert_eq!(themes.names().collect::<Vec<_>>(), ["terminal", "light", "color-blind", "high-contrast", "mono"]);
+        assert_eq!(
+            themes.names().collect::<Vec<_>>(),
+            ["auto", "terminal", "light", "color-blind", "high-contrast", "mono"]
+        );
         for (name, scheme) in &themes.all {
             let count = scheme.0.iter().filter(|look| **look != StyleSpec::default()).count();
             assert!(count >= 5, "{name} defines only {count} styles");

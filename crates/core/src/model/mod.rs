@@ -54,8 +54,8 @@ pub use compare::{Change, compare, without_natural};
 pub use curl::{KEY_PLACE, PlainRequest, TOKEN_PLACE};
 pub use deployment::{Deployment, Secret, SourceConfig, SourceRevisionConfig};
 pub use failure::{
-    CardLine, CardLog, Evidence, FailureCard, LastGood, LogEnd, LogEvidence, NextStep, Part, ServesInstead, StatusTime,
-    Times,
+    CardLine, CardLog, Evidence, FailureCard, LastGood, LogEnd, LogEvidence, LogStep, NextStep, Part, ServesInstead,
+    StatusTime, StepKind, Times,
 };
 pub use first_error::{FirstError, LogText, first_error};
 pub use form::{Field as FormField, FieldKind, Form};

@@ -110,7 +110,7 @@ impl Keymap {
                 &["revisions.explain", "revisions.build_log", "revisions.redeploy", "revisions.compare"]
             }
             Context::Logs => &["logs.follow", "logs.filter", "logs.level", "logs.window"],
-            Context::Card => &["card.build_log", "card.logs", "card.details", "app.back"],
+            Context::Card => &["card.build_log", "card.rollback", "card.redeploy", "card.compare", "app.back"],
             // Depends on the view and the thread's status (`app/hints.rs`).
             Context::Stream => &[],
             Context::Server => &["server.open", "server.new_run", "server.runs", "server.filter"],

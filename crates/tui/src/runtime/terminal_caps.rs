@@ -100,7 +100,7 @@ fn colors(get: &impl Fn(&str) -> Option<String>) -> Check {
         (_, Some(term)) if term.contains("256color") || term.contains("direct") => "256",
         _ => "16 or fewer",
     };
-    Check::good(name, format!("{depth}; Runtail uses the terminal's own 16"))
+    Check::good(name, format!("{depth}; the theme `terminal` uses its own 16"))
 }
 
 fn characters(get: &impl Fn(&str) -> Option<String>) -> Check {
@@ -149,7 +149,7 @@ mod tests {
         let checks = with(REAL, &pairs);
         let found: Vec<&str> = checks.iter().map(|c| c.found.as_str()).collect();
         assert_eq!(found[0], "xterm-256color, 120x40, within tmux");
-        assert_eq!(found[1], "24 bit; Runtail uses the terminal's own 16");
+        assert_eq!(found[1], "24 bit; the theme `terminal` uses its own 16");
         assert_eq!(found[2], "UTF-8 (LANG=pl_PL.utf8)");
         assert_eq!(checks[3].state, State::Skipped);
         assert!(checks[3].todo.as_ref().unwrap().contains("set-clipboard"));

@@ -85,6 +85,6 @@ mod tests {
         assert_eq!(prefs.theme, "own");
         // The theme was removed from the file, so the configured one is used.
         prefs.configure(&read(""));
-        assert_eq!(prefs.theme, "terminal");
+        assert_eq!(prefs.theme, "auto");
     }
 }

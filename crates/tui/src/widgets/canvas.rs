@@ -7,6 +7,26 @@ use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier, Style};
 use runtail_core::text;
 
+/// Splits hints such as `ctrl-s send   1 2 3 decide` into keys and what they do.
+fn hint_pieces(hints: &str) -> Vec<Piece> {
+    let is_key = |word: &str| {
+        let mut chars = word.chars();
+        let is_symbol = chars.next().is_some_and(|first| chars.all(|c| c == first || !c.is_alphanumeric()));
+        let is_named = ["Tab", "BackTab", "Space", "Enter", "Esc", "F4", "F5"].contains(&word);
+        is_symbol || is_named || word.starts_with("ctrl-") || word.starts_with("alt-")
+    };
+    let mut pieces = Vec::new();
+    for (n, hint) in hints.split("   ").enumerate() {
+        let keys = hint.split(' ').take_while(|word| is_key(word)).map(|word| word.len() + 1).sum::<usize>();
+        let (keys, label) = hint.split_at(keys.saturating_sub(1).min(hint.len()));
+        let gap = if n > 0 { "   " } else { "" };
+        pieces.push(Piece { tone: Tone::Dim, text: gap.into() });
+        pieces.push(Piece { tone: Tone::Key, text: keys.into() });
+        pieces.push(Piece { tone: Tone::Dim, text: label.into() });
+    }
+    pieces
+}
+
 fn right_width(line: &Line) -> u16 {
     line.right.iter().map(|p| text::width(&p.text) as u16).sum()
 }
@@ -44,7 +64,9 @@ impl Canvas<'_> {
         if !keys.is_empty() {
             let (inner, bottom) = (area.w.saturating_sub(2), area.y + area.h.saturating_sub(1));
             let keys = text::fit(keys, usize::from(inner.saturating_sub(3))).into_owned();
-            self.text(area.x + 1, bottom, inner, &format!(" {keys} "), self.theme.style(Tone::Accent));
+            let width = u16::try_from(text::width(&keys)).unwrap_or(u16::MAX);
+            self.text(area.x + 1, bottom, (width + 2).min(inner), &" ".repeat(usize::from(width) + 2), Style::reset());
+            self.pieces(area.x + 2, bottom, inner.saturating_sub(1), &hint_pieces(&keys));
         }
     }
 
@@ -174,5 +196,24 @@ impl Canvas<'_> {
             let style = self.theme.style(if i < first_paragraph { tone } else { Tone::Dim });
             self.text(area.x + 2, area.y + 1 + i as u16, width as u16, line, style);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_hints_are_found() {
+        let keys = |hints: &str| {
+            let pieces = hint_pieces(hints);
+            assert_eq!(pieces.iter().map(|piece| &*piece.text).collect::<String>(), hints);
+            let keys = pieces.into_iter().filter(|piece| piece.tone == Tone::Key && !piece.text.is_empty());
+            keys.map(|piece| piece.text.to_string()).collect::<Vec<_>>()
+        };
+        let answer = "ctrl-s send   ↑↓ action   1 2 3 decide   ctrl-t as JSON   Esc close, keeps the draft";
+        assert_eq!(keys(answer), ["ctrl-s", "↑↓", "1 2 3", "ctrl-t", "Esc"]);
+        assert_eq!(keys("⏎ run   paste an id or URL to open it   a add"), ["⏎", "a"]);
+        assert_eq!(keys(""), [""; 0]);
     }
 }

@@ -1,5 +1,8 @@
 //! Small pictures in eighth blocks: strips and bars.
 
+use super::line::{Line, Tone};
+use std::time::Duration;
+
 /// The heights of a cell, by eighths.
 pub const EIGHTHS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 /// The cell of an unknown value, which is never drawn as zero.
@@ -30,9 +33,39 @@ pub fn bar(share: f64, columns: usize) -> String {
     bar
 }
 
+/// Returns times beside each other, each with its name and a bar whose longest has `columns`, as many as fit in `width`.
+/// Names and times are as given, so that they can say what is not certain.
+pub fn time_bars(times: &[(String, Duration, String)], columns: usize, width: usize) -> Line {
+    let longest = times.iter().map(|(_, spent, _)| *spent).max().filter(|longest| !longest.is_zero());
+    let mut line = Line::new();
+    for (name, spent, time) in times {
+        let share = longest.map_or(0.0, |longest| spent.as_secs_f64() / longest.as_secs_f64());
+        let cells = ((share * columns as f64).round() as usize).clamp(1, columns.max(1));
+        let gap = if line.left.is_empty() { "" } else { "   " };
+        let part = Line::of(Tone::Dim, &format!("{gap}{name} "))
+            .with(Tone::Plain, &"▇".repeat(cells))
+            .with(Tone::Plain, &format!(" {time}"));
+        if line.width() + part.width() > width {
+            break;
+        }
+        line.left.extend(part.left);
+    }
+    line
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_have_bars_on_one_scale_and_are_not_cut() {
+        let times: Vec<(String, Duration, String)> = [("fetch", 4), ("resolve", 27), ("other", 3)]
+            .map(|(name, seconds)| (name.to_string(), Duration::from_secs(seconds), format!("{seconds}s")))
+            .into();
+        assert_eq!(time_bars(&times, 12, 60).text(), "fetch ▇▇ 4s   resolve ▇▇▇▇▇▇▇▇▇▇▇▇ 27s   other ▇ 3s");
+        assert_eq!(time_bars(&times, 12, 40).text(), "fetch ▇▇ 4s   resolve ▇▇▇▇▇▇▇▇▇▇▇▇ 27s");
+        assert_eq!(time_bars(&[], 12, 40).text(), "");
+    }
 
     #[test]
     fn unknown_is_not_zero_and_every_value_is_above_zero() {

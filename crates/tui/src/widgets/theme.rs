@@ -3,7 +3,7 @@
 use super::line::Tone;
 use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier, Style};
-use runtail_core::config::theme::{ColorSpec, Role, Scheme, StyleSpec, Themes};
+use runtail_core::config::theme::{AUTO, ColorSpec, LIGHT, Role, Scheme, StyleSpec, Themes};
 use runtail_core::model::Phase;
 
 /// The capabilities of this terminal.
@@ -22,7 +22,12 @@ pub struct Theme {
 impl Theme {
     /// Returns the theme of that name for this terminal. Without colors it is always the colorless theme.
     pub(crate) fn paint<'a>(&self, themes: &'a Themes, name: &str) -> ResolvedTheme<'a> {
-        let scheme = if self.color { themes.or_terminal(name) } else { themes.without_color() };
+        let is_light = self.background.is_some_and(is_light);
+        let scheme = match (self.color, name) {
+            (false, _) => themes.without_color(),
+            (true, AUTO) if is_light => themes.or_terminal(LIGHT),
+            (true, name) => themes.or_terminal(name),
+        };
         let ground = self.background.filter(|_| self.color && !scheme.is_colorless()).map(selection_ground);
         ResolvedTheme { scheme, rgb: self.rgb, ground }
     }
@@ -95,12 +100,15 @@ impl ResolvedTheme<'_> {
 }
 
 /// Returns the color 8% away from a background, toward the other end of the scale, so that text stays as readable.
-fn selection_ground((red, green, blue): (u8, u8, u8)) -> ColorSpec {
+fn selection_ground(background: (u8, u8, u8)) -> ColorSpec {
     const STEP: u8 = 20;
+    let away = |part: u8| if is_light(background) { part.saturating_sub(STEP) } else { part.saturating_add(STEP) };
+    ColorSpec::Rgb(away(background.0), away(background.1), away(background.2))
+}
+
+fn is_light((red, green, blue): (u8, u8, u8)) -> bool {
     // Rec. 709 luma, in 1/10000.
-    let luma = (2126 * u32::from(red) + 7152 * u32::from(green) + 722 * u32::from(blue)) / 10_000;
-    let away = |part: u8| if luma < 128 { part.saturating_add(STEP) } else { part.saturating_sub(STEP) };
-    ColorSpec::Rgb(away(red), away(green), away(blue))
+    2126 * u32::from(red) + 7152 * u32::from(green) + 722 * u32::from(blue) >= 128 * 10_000
 }
 
 /// The terminal's 16 ANSI colors, by number.
@@ -221,5 +229,22 @@ mod tests {
         let none = Theme { color: false, ..terminal };
         assert_eq!(paint(none, "own", Tone::Bad), bold);
         assert_eq!(paint(none, "own", Tone::Good), Style::default());
+    }
+
+    #[test]
+    fn auto_is_light_where_the_terminal_reports_a_light_background() {
+        let on = |background| Theme { color: true, rgb: true, background, ..Theme::default() };
+        let good = |theme: Theme, name: &str| paint(theme, name, Tone::Good).fg;
+        let white = on(Some((255, 255, 255)));
+        assert_eq!(good(white, "auto"), Some(Color::Indexed(28)));
+        assert_eq!(good(white, "terminal"), Some(Color::Green), "a chosen theme stays");
+        for dark in [on(None), on(Some((16, 20, 24)))] {
+            assert_eq!(good(dark, "auto"), Some(Color::Green));
+        }
+        let ground = |theme: Theme| theme.paint(&Config::default().themes, "auto").selection();
+        assert_eq!(ground(white), Some(Color::Rgb(235, 235, 235)));
+        assert_eq!(ground(on(Some((16, 20, 24)))), Some(Color::Rgb(36, 40, 44)));
+        assert_eq!(ground(Theme { color: false, ..white }), None);
+        assert_eq!(white.paint(&Config::default().themes, "mono").selection(), None);
     }
 }

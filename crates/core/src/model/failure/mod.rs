@@ -4,10 +4,12 @@
 mod next;
 mod render;
 mod serving;
+mod steps;
 
-pub use next::NextStep;
+pub use next::{NextStep, StepKind};
 pub use render::{CardLine, Part};
 pub use serving::ServesInstead;
+pub use steps::LogStep;
 
 use super::compare::{Change, compare, without_natural};
 use super::first_error::{FirstError, LogText, first_error};
@@ -115,6 +117,8 @@ pub struct Times {
     /// From the first to the last line of the log that was read.
     #[serde(rename = "log_seconds", serialize_with = "maybe_seconds")]
     pub log: Option<Duration>,
+    /// The steps of the build log, oldest first; none if its lines have no times.
+    pub steps: Vec<LogStep>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -198,6 +202,7 @@ impl FailureCard {
                 seen: evidence.times.to_vec(),
                 recorded: phase.is_final().then(|| span(&row["created_at"], &row["updated_at"])).flatten(),
                 log: log_span(&lines),
+                steps: if log == Some(CardLog::Build) { steps::log_steps(&lines) } else { Vec::new() },
             },
             error,
             log: log.map(|log| LogEnd { log, lines: lines.len(), tail: tail(&lines), unread: unread.map(open) }),

@@ -15,6 +15,32 @@ pub struct NextStep {
     pub text: String,
     /// The command for it, where there is one.
     pub command: Option<String>,
+    /// What it does, for a program that has keys instead of commands.
+    #[serde(skip)]
+    pub kind: StepKind,
+}
+
+/// What a step does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StepKind {
+    /// Nothing that Runtail can do.
+    Advice,
+    /// Shows the build log.
+    BuildLog,
+    /// Shows the server log.
+    ServerLog,
+    /// Shows the record of the deployment.
+    Details,
+    /// Shows a newer revision.
+    Newer,
+    /// Waits for the result.
+    Wait,
+    /// Compares it with the last good revision, or with the serving one.
+    Compare,
+    /// Redeploys it.
+    Redeploy,
+    /// Rolls back to the last good revision.
+    Rollback,
 }
 
 /// Returns the meaning of a status word.
@@ -45,41 +71,46 @@ pub(super) fn steps(
     let id = evidence.revision["id"].as_str().unwrap_or_default();
     let address = word(evidence.address);
     let mut steps = Vec::new();
-    let mut step = |text: &str, command: Option<String>| steps.push(NextStep { text: text.into(), command });
+    let mut step =
+        |kind: StepKind, text: &str, command: Option<String>| steps.push(NextStep { text: text.into(), command, kind });
     let of = |verb: &str, rest: &str| Some(format!("runtail{} {verb} {address}{rest}", evidence.options));
     let build_log = || of("logs", &format!(" --build --revision {}", word(id)));
     let server_log = || of("logs", &format!(" --revision {}", word(id)));
     let redeploy = || of("revisions redeploy", &format!(" {}", word(id)));
     // For a revision that is in progress or was interrupted, a line that looks like an error may mean nothing.
     if let Some(advice) = error.filter(|_| failed).and_then(advice) {
-        step(advice, None);
+        step(StepKind::Advice, advice, None);
     }
     match (Phase::of(status), status) {
         (_, "CREATE_FAILED") => {
-            step("Check its source, its integration and its resources", of("deployments get", ""));
+            step(StepKind::Details, "Check its source, its integration and its resources", of("deployments get", ""));
         }
-        (_, "BUILD_FAILED") => step("Read the whole build log", build_log()),
+        (_, "BUILD_FAILED") => step(StepKind::BuildLog, "Read the whole build log", build_log()),
         (_, "DEPLOY_FAILED") => {
-            step("Read the server log", server_log());
-            step("Check that all secrets and variables that the new code needs are set", of("deployments get", ""));
+            step(StepKind::ServerLog, "Read the server log", server_log());
+            step(
+                StepKind::Details,
+                "Check that all secrets and variables that the new code needs are set",
+                of("deployments get", ""),
+            );
         }
         (Phase::Failed, _) => {
-            step("Read the build log", build_log());
-            step("Read the server log", server_log());
+            step(StepKind::BuildLog, "Read the build log", build_log());
+            step(StepKind::ServerLog, "Read the server log", server_log());
         }
         (Phase::Skipped, _) => {
             match overtaker(evidence) {
                 Some((other, status)) => {
                     let status = if status.is_empty() { "no status" } else { &status };
                     let text = format!("See the newer revision, {} ({status})", text::short_id(other));
-                    step(&text, of("revisions wait", &format!(" --revision {}", word(other))));
+                    step(StepKind::Newer, &text, of("revisions wait", &format!(" --revision {}", word(other))));
                 }
-                None => step("Find the newer revision", of("revisions list", "")),
+                None => step(StepKind::Newer, "Find the newer revision", of("revisions list", "")),
             }
-            step("Redeploy its source if it should be live", redeploy());
+            step(StepKind::Redeploy, "Redeploy its source if it should be live", redeploy());
         }
         (Phase::Interrupted, _) => {
-            step("Redeploy the same source if the interruption was a mistake", redeploy());
+            step(StepKind::Redeploy, "Redeploy the same source if the interruption was a mistake", redeploy());
         }
         (Phase::Deployed, _) => {
             let Some(other) = serves_instead else { return steps };
@@ -87,27 +118,31 @@ pub(super) fn steps(
             if other.changes.as_ref().is_some_and(|changes| !changes.is_empty()) {
                 let (older, newer) = if was_rolled_back { (&*other.id, id) } else { (id, &*other.id) };
                 let ids = format!(" {} {}", word(older), word(newer));
-                step("See all differences from the serving revision", of("revisions diff", &ids));
+                step(StepKind::Compare, "See all differences from the serving revision", of("revisions diff", &ids));
             }
             if was_rolled_back {
-                step("Read the server log for why it was rolled back", server_log());
-                step("Redeploy its source as a new revision if it should be live; otherwise nothing to do", redeploy());
+                step(StepKind::ServerLog, "Read the server log for why it was rolled back", server_log());
+                step(
+                    StepKind::Redeploy,
+                    "Redeploy its source as a new revision if it should be live; otherwise nothing to do",
+                    redeploy(),
+                );
             }
         }
         (Phase::Waiting | Phase::Moving | Phase::Unknown, _) => {
-            step("Wait for the result", of("revisions wait", &format!(" --revision {}", word(id))));
+            step(StepKind::Wait, "Wait for the result", of("revisions wait", &format!(" --revision {}", word(id))));
         }
     }
     if let Some(good) = last_good.filter(|good| failed && !good.changes.is_empty()) {
         let ids = format!(" {} {}", word(&good.id), word(id));
-        step("See all changes since the last good revision", of("revisions diff", &ids));
+        step(StepKind::Compare, "See all changes since the last good revision", of("revisions diff", &ids));
     }
     if failed && error.is_none() {
-        step("Redeploy the same source if the cause may be temporary", redeploy());
+        step(StepKind::Redeploy, "Redeploy the same source if the cause may be temporary", redeploy());
     }
     if let Some(good) = last_good.filter(|_| failed) {
         let text = "Roll back to the last good revision";
-        step(text, of("revisions rollback", &format!(" {}", word(&good.id))));
+        step(StepKind::Rollback, text, of("revisions rollback", &format!(" {}", word(&good.id))));
     }
     steps
 }

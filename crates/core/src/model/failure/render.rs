@@ -12,6 +12,8 @@ pub enum Part {
     Title,
     /// Creates a note.
     Fact,
+    /// The steps of the build with their times.
+    Time,
     /// The heading of a group of lines.
     Heading,
     /// A line of the error.
@@ -49,6 +51,9 @@ impl FailureCard {
         }
         if let Some(times) = self.times.line() {
             say(Part::Fact, format!("  Time: {times}"));
+        }
+        if let Some(steps) = self.times.steps_line() {
+            say(Part::Time, format!("  {steps}"));
         }
         if let Some(error) = &self.error {
             say(Part::Heading, format!("  {}:", text::capitalized(&self.error_heading(error.line))));
@@ -118,6 +123,9 @@ impl FailureCard {
         }
         if let Some(times) = self.times.line() {
             say(format!("**Time:** {}", markdown::inline(&times)));
+        }
+        if let Some(steps) = self.times.steps_line() {
+            say(sentence(&markdown::inline(&steps)));
         }
         if let Some(error) = &self.error {
             let heading = sentence(&self.error_heading(error.line));
@@ -246,6 +254,12 @@ impl Times {
             parts.push(format!("log covers {}", text::duration(log)));
         }
         (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    /// Returns the steps of the build in one line, if any.
+    fn steps_line(&self) -> Option<String> {
+        let steps = self.steps.iter().map(|step| format!("{} {}", step.name, text::duration(step.spent)));
+        (!self.steps.is_empty()).then(|| format!("Steps of the build: {}", steps.collect::<Vec<_>>().join(" · ")))
     }
 }
 

@@ -64,7 +64,7 @@ prod-us/bot r3 (main@ccccccc): BUILD_FAILED
 ";
     assert_eq!(text, expected);
     let json = serde_json::to_value(&card).unwrap();
-    assert_eq!(json["times"], json!({"seen": [], "recorded_seconds": 26.0, "log_seconds": 20.0}));
+    assert_eq!(json["times"], json!({"seen": [], "recorded_seconds": 26.0, "log_seconds": 20.0, "steps": []}));
     assert_eq!(
         (&json["error"]["line"], &json["log"]["log"], &json["last_good"]["id"]),
         (&json!(2), &json!("build"), &json!("r1"))

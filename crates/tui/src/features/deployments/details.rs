@@ -10,8 +10,9 @@ use crate::session::msg::RevisionRef;
 use crate::session::profile::server_software;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::strip::time_bars;
 use runtail_api::ApiError;
-use runtail_core::model::{FailureCard, Phase, Revision, compare, without_natural};
+use runtail_core::model::{FailureCard, LogStep, Phase, Revision, compare, without_natural};
 use runtail_core::text;
 use std::time::Duration;
 
@@ -101,7 +102,8 @@ fn failure(d: &Deployments, row: &Row, revision: &Revision, width: usize) -> Vec
     }
     let phases = d.history().map(|history| (history, history.phases(&revision.id, jiff::Timestamp::MAX)));
     if let Some((history, phases)) = phases {
-        lines.extend(time_line(history, revision, &phases, width));
+        let steps = d.card(row, revision).and_then(|card| card.as_ref().ok()).map_or(&[][..], |card| &card.times.steps);
+        lines.extend(time_line(took(history, revision, jiff::Timestamp::MAX), &phases, steps, width));
     }
     lines
 }
@@ -179,32 +181,30 @@ fn short_path(path: &str) -> &str {
     }
 }
 
-/// Returns the total time and a bar for each observed status.
+/// Returns the total time and a bar for each observed status, else for each step of the build log.
 fn time_line(
-    history: &History,
-    revision: &Revision,
+    total: Option<Duration>,
     phases: &[(String, Duration, bool)],
+    steps: &[LogStep],
     width: usize,
 ) -> Option<Line> {
-    let total = took(history, revision, jiff::Timestamp::MAX);
-    let longest = phases.iter().map(|(_, spent, _)| *spent).max().filter(|longest| !longest.is_zero());
     let mut line = Line::new();
     if let Some(total) = total {
         line.push(Tone::Dim, &format!("{:<NAMES$}", "took"));
         line.push(Tone::Plain, &format!("{}   ", text::duration(total)));
     }
-    for (status, spent, from_start) in phases {
-        let share = longest.map_or(0.0, |longest| spent.as_secs_f64() / longest.as_secs_f64());
-        let cells = ((share * BAR as f64).round() as usize).clamp(1, BAR);
-        let at_least = if *from_start { "" } else { "≥" };
-        let part = Line::of(Tone::Dim, &format!("{} ", phase_word(status)))
-            .with(Tone::Plain, &"▇".repeat(cells))
-            .with(Tone::Plain, &format!(" {at_least}{}   ", text::duration(*spent)));
-        if line.width() + part.width() > width + 3 {
-            break;
-        }
-        line.left.extend(part.left);
-    }
+    let times: Vec<(String, Duration, String)> = match phases {
+        [] => steps.iter().map(|step| (step.name.clone(), step.spent, text::duration(step.spent))).collect(),
+        _ => phases
+            .iter()
+            .map(|(status, spent, from_start)| {
+                let at_least = if *from_start { "" } else { "≥" };
+                (phase_word(status), *spent, format!("{at_least}{}", text::duration(*spent)))
+            })
+            .collect(),
+    };
+    let room = width.saturating_sub(line.width());
+    line.left.extend(time_bars(&times, BAR, room).left);
     (!line.left.is_empty()).then_some(line)
 }
 
@@ -232,7 +232,7 @@ fn facts(d: &Deployments, cx: &Cx<'_>, row: &Row, revision: &Revision, width: us
         let mut line = name("so far");
         line.left.extend(phases_line(&phases, revision).left.into_iter().skip(1));
         lines.push(line);
-    } else if let Some(times) = time_line(history, revision, &phases, width) {
+    } else if let Some(times) = time_line(took(history, revision, jiff::Timestamp::MAX), &phases, &[], width) {
         lines.push(times);
     }
     lines.extend(changed(history, revision).map(|text| name("changed").with(Tone::Plain, &text)));

@@ -15,8 +15,6 @@ use runtail_core::model::{Phase, Revision, RevisionRole};
 use runtail_core::text;
 use std::time::Duration;
 
-/// Columns of the role and of the gaps before it.
-const ROLE: usize = 12;
 /// Columns of the duration and of the age.
 const TIMES: usize = 13;
 /// Minimum columns of the message.
@@ -80,7 +78,7 @@ pub(super) fn revisions(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>, h
         _ if history.revisions.is_empty() => return canvas.words(area, Tone::Plain, "No revisions."),
         _ => {}
     }
-    let columns = Columns::of(d, history, usize::from(area.w.saturating_sub(4)));
+    let columns = Columns::of(d, cx, history, usize::from(area.w.saturating_sub(4)));
     canvas.line(area.x + 3, area.y, area.w.saturating_sub(4), &columns.head());
     let mut rows = below(area, 1);
     if !history.was_sorted {
@@ -175,31 +173,34 @@ struct Columns {
     commit: usize,
     /// 0 without a known message.
     message: usize,
+    role: usize,
 }
 
 impl Columns {
-    fn of(d: &Deployments, history: &History, width: usize) -> Columns {
+    fn of(d: &Deployments, cx: &Cx<'_>, history: &History, width: usize) -> Columns {
         // As wide as the longest status, so that the next column stays aligned.
         let longest = history.revisions.iter().map(|r| text::width(&text::clean(&r.status)) + 2).max().unwrap_or(0);
         let state = longest.clamp(14, 24);
-        let room = width.saturating_sub(state + 2 + ROLE + TIMES);
+        let roles = history.revisions.iter().map(|revision| text::width(listed_role(history, revision, d, cx).0));
+        let role = roles.max().unwrap_or(0).max("ROLE".len());
+        let room = width.saturating_sub(state + 2 + 2 + role + TIMES);
         let made_from = history.revisions.iter().map(|r| text::width(&text::clean(&made_from(r)))).max().unwrap_or(0);
         let message = history.revisions.iter().filter_map(|r| d.subjects.of(r)).map(text::width).max().unwrap_or(0);
         // The commit first, cut to a branch and a hash if need be; then the message.
         let commit = made_from.clamp(6, (room / 2).max(12));
         match room.checked_sub(commit + 2).filter(|left| *left >= MIN_MESSAGE && message > 0) {
-            Some(left) => Columns { state, commit, message: left },
-            None => Columns { state, commit: room, message: 0 },
+            Some(left) => Columns { state, commit, message: left, role },
+            None => Columns { state, commit: room, message: 0, role },
         }
     }
 
     fn head(self) -> Line {
-        let Columns { state, commit, message } = self;
+        let Columns { state, commit, message, role } = self;
         let mut text = format!("{:<state$}  {:<commit$}", "STATE", "COMMIT");
         if message > 0 {
             text.push_str(&format!("  {:<message$}", "MESSAGE"));
         }
-        text.push_str(&format!("{:<ROLE$}{:>7} {:>5}", "  ROLE", "TOOK", "AGE"));
+        text.push_str(&format!("  {:<role$}{:>7} {:>5}", "ROLE", "TOOK", "AGE"));
         Line::of(Tone::Dim, &text)
     }
 
@@ -224,6 +225,14 @@ pub(super) fn role_of(history: &History, revision: &Revision, d: &Deployments, c
     }
 }
 
+/// Returns the role of a revision if the list shows it. That others failed or were replaced is clear from their state and order.
+fn listed_role(history: &History, revision: &Revision, d: &Deployments, cx: &Cx<'_>) -> (&'static str, Tone) {
+    match role_of(history, revision, d, cx) {
+        role @ (_, Tone::Good | Tone::Moving) => role,
+        (_, tone) => ("", tone),
+    }
+}
+
 /// Returns what a revision was made from, else its id.
 fn made_from(revision: &Revision) -> String {
     revision.source_revision_config.made_from().unwrap_or_else(|| text::short_id(&revision.id))
@@ -243,9 +252,9 @@ fn revision_line(history: &History, revision: &Revision, d: &Deployments, cx: &C
         line.push(Tone::Plain, &format!("  {}", text::fit(subject, columns.message)));
     }
     pad(&mut line, columns.before_role());
-    let (word, tone) = role_of(history, revision, d, cx);
+    let (word, tone) = listed_role(history, revision, d, cx);
     line.push(tone, &format!("  {word}"));
-    pad(&mut line, columns.before_role() + ROLE);
+    pad(&mut line, columns.before_role() + 2 + columns.role);
     let profile = d.list.selected().and_then(|r| cx.session.profiles.get(r.profile));
     let age = profile.map(|p| revision_age(p, revision, cx.session.now)).unwrap_or_default();
     let took = took(history, revision, cx.session.now).map(text::duration).unwrap_or_default();

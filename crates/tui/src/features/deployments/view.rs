@@ -216,7 +216,7 @@ fn serving(d: &Deployments, profile: &ProfileState, row: &Row, now: Timestamp) -
             let deployed = known.into_iter().find(|one| one.phase == Phase::Deployed).map(|one| one.created_at);
             let at = created.and_then(|revision| revision.created_at).or(deployed);
             let age = at.map(|at| text::age(profile.since(at, now))).unwrap_or_default();
-            Line::of(Tone::Plain, &format!("older{age:>4}"))
+            Line::of(Tone::Plain, "older").with(Tone::Dim, &format!("{age:>4}"))
         }
         // Without a deployed revision in the whole list, none serves.
         Live::Unknown if d.past.get(&row.id).is_some_and(Past::never_deployed) => {

@@ -4,9 +4,10 @@ use crate::input::action::{Action, Context};
 use crate::session::msg::{Described, LogRef, RevisionRef};
 use crate::session::{Cx, GUTTER, Page, Requests, Route};
 use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::strip::time_bars;
 use runtail_api::ApiError;
 use runtail_api::LogKind;
-use runtail_core::model::{CardLine, Change, FailureCard, Part};
+use runtail_core::model::{CardLine, Change, FailureCard, Intent, Part, StepKind};
 use runtail_core::text;
 
 /// The explanation of a revision.
@@ -22,7 +23,7 @@ pub struct Explained {
 
 impl Explained {
     /// Returns the lines of the page.
-    pub fn card_lines(&self, width: usize) -> Vec<Line> {
+    fn card_lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
         let card = match &self.card {
             None => return vec![Line::of(Tone::Dim, "Loading its record, history and log…")],
             Some(Err(error)) => return wrapped(Tone::Bad, &error.story(), width),
@@ -52,14 +53,68 @@ impl Explained {
                     // The first line of an error is the most important one.
                     Part::Error if previous != Part::Error => Tone::Bad,
                     Part::Log => Tone::Dim,
-                    Part::Error | Part::Fact | Part::Change | Part::Next => Tone::Plain,
+                    Part::Error | Part::Fact | Part::Time | Part::Change | Part::Next => Tone::Plain,
                 };
+                if line.part == Part::Next && previous != Part::Next {
+                    lines.extend(steps(cx, card, width));
+                }
                 previous = line.part;
-                lines.extend(wrapped(tone, &line.text, width));
+                match line.part {
+                    Part::Next => {}
+                    Part::Time => lines.push(build_steps(card, width)),
+                    _ => lines.extend(wrapped(tone, &line.text, width)),
+                }
             }
         }
         lines
     }
+
+    fn change(&self, intent: Intent) -> Requests {
+        Route::Change(self.of.profile.clone(), Box::new(intent)).into()
+    }
+
+    /// Returns the changes since the last good revision, else from the serving one.
+    fn changes(&self) -> Option<(String, Vec<Change>)> {
+        let Some(Ok(card)) = &self.card else { return None };
+        let good = card.last_good.as_ref().map(|good| (&good.id, &good.changes));
+        let serving = card.serves_instead.as_ref().and_then(|other| Some((&other.id, other.changes.as_ref()?)));
+        let (before, changes) = good.or(serving)?;
+        Some((format!("{} → {}", text::short_id(before), text::short_id(&card.revision_id)), changes.clone()))
+    }
+}
+
+/// Cells of the longest bar.
+const BAR: usize = 16;
+
+/// Returns where the time of the build went.
+fn build_steps(card: &FailureCard, width: usize) -> Line {
+    let steps = card.times.steps.iter();
+    let times: Vec<_> = steps.map(|step| (step.name.clone(), step.spent, text::duration(step.spent))).collect();
+    let mut line = Line::of(Tone::Plain, "  ");
+    line.left.extend(time_bars(&times, BAR, width.saturating_sub(2)).left);
+    line
+}
+
+/// Returns what to do, each with its key.
+fn steps(cx: &Cx<'_>, card: &FailureCard, width: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for step in &card.next {
+        let id = match step.kind {
+            StepKind::BuildLog => "card.build_log",
+            StepKind::ServerLog => "card.logs",
+            StepKind::Details => "card.details",
+            StepKind::Compare => "card.compare",
+            StepKind::Redeploy => "card.redeploy",
+            StepKind::Rollback => "card.rollback",
+            StepKind::Advice | StepKind::Newer | StepKind::Wait => "",
+        };
+        let key = if id.is_empty() { String::new() } else { cx.session.key(id) };
+        for (n, part) in wrap(&text::clean(&step.text), width.saturating_sub(7)).iter().enumerate() {
+            let key = if n == 0 { key.as_str() } else { "" };
+            lines.push(Line::of(Tone::Key, &format!("    {key:<3}")).with(Tone::Plain, part));
+        }
+    }
+    lines
 }
 
 impl Page for Explained {
@@ -71,8 +126,8 @@ impl Page for Explained {
         ("Revision", format!("{} › {}", self.name, text::short_id(&self.of.revision)))
     }
 
-    fn lines(&self, _cx: &Cx<'_>, width: usize) -> Vec<Line> {
-        self.card_lines(width.saturating_sub(GUTTER.into()))
+    fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
+        self.card_lines(cx, width.saturating_sub(GUTTER.into()))
     }
 
     fn action(&mut self, _cx: &Cx<'_>, action: Action) -> Requests {
@@ -80,6 +135,26 @@ impl Page for Explained {
             Action::BuildLog => LogKind::Build,
             Action::ServerLog => LogKind::Server,
             Action::Describe => return Route::Record(Described::Revision(self.of.clone())).into(),
+            Action::Compare => {
+                return match self.changes() {
+                    Some((title, changes)) => Route::Comparison { title, changes }.into(),
+                    None => Requests::info("No other revision to compare with is known."),
+                };
+            }
+            Action::Redeploy => {
+                let (deployment, revision) = (self.of.deployment.to_string(), self.of.revision.to_string());
+                return self.change(Intent::Redeploy { deployment, revision });
+            }
+            Action::Rollback => {
+                let good = self.card.as_ref().and_then(|card| card.as_ref().ok()?.last_good.as_ref());
+                let Some(good) = good else {
+                    return Requests::info("No earlier deployed revision to roll back to is known.");
+                };
+                return self.change(Intent::Rollback {
+                    deployment: self.of.deployment.to_string(),
+                    revision: good.id.clone(),
+                });
+            }
             _ => return Requests::none(),
         };
         Route::Logs(kind, vec![LogRef::of_revision(&self.of, &self.name)]).into()

@@ -159,6 +159,26 @@ pub(super) const ROWS: &[Binding] = &[
         .named("Follow the build log"),
     bind("card.logs", Card, &["l"], A::ServerLog, "logs", "Follow the log of its server")
         .named("Follow the server log"),
+    bind(
+        "card.compare",
+        Card,
+        &["="],
+        A::Compare,
+        "compare",
+        "Compare with the last good revision, else the serving one",
+    )
+    .named("Compare with the last good revision"),
+    write("card.redeploy", Card, &["R"], A::Redeploy, "redeploy", "Redeploy this revision (preview first)")
+        .named("Redeploy the revision"),
+    write(
+        "card.rollback",
+        Card,
+        &["z"],
+        A::Rollback,
+        "roll back",
+        "Roll back to the last good revision (preview first)",
+    )
+    .named("Roll back to the last good one"),
     bind("card.details", Card, &["d"], A::Describe, "details", "Show the server's full record")
         .named("Show the details"),
 ];
