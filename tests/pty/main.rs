@@ -11,4 +11,5 @@ mod interrupts;
 mod profiles_live;
 mod recordings;
 mod statuses;
+mod tour;
 mod two_servers;

@@ -384,7 +384,7 @@ fn themes_are_previewed_while_typing() {
     assert_eq!(dash.app.session.prefs.theme(), "mono");
     dash.keys("<Esc>");
     assert_eq!(dash.app.session.prefs.theme(), "auto", "Esc restores the theme");
-    dash.keys(":theme <Down><Down>");
+    dash.keys(":theme <Down><Down><Down>");
     assert_eq!(dash.app.session.prefs.theme(), "light");
     dash.keys("<Enter>");
     assert_eq!((dash.app.session.prefs.theme(), dash.app.overlays.len()), ("light", 0));

@@ -286,7 +286,7 @@ fn screens_render_at_any_size() {
 /// pictures` updates them.
 pub fn assert_pictures(dash: &mut dash::Dash, name: &str) {
     let theme = std::mem::take(&mut dash.app.session.prefs.theme);
-    for (of, ground, suffix) in [("terminal", picture::DARK, ""), ("light", picture::LIGHT, "-light")] {
+    for (of, ground, suffix) in [("dark", picture::DARK, ""), ("light", picture::LIGHT, "-light")] {
         dash.app.session.prefs.theme = of.into();
         let path = format!("assets/{name}{suffix}.svg");
         let svg = picture::svg(&dash.buffer(), ground);

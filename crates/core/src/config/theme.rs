@@ -138,15 +138,18 @@ pub struct Themes {
 
 /// The default theme. It uses only the terminal's 16 colors.
 pub const TERMINAL: &str = "terminal";
-/// Not a theme: [`TERMINAL`], or [`LIGHT`] where the terminal reports a light background.
+/// Not a theme: [`DARK`] or [`LIGHT`] where the terminal reports its background, else [`TERMINAL`].
 pub const AUTO: &str = "auto";
+/// The theme for dark backgrounds.
+pub const DARK: &str = "dark";
 /// The theme for light backgrounds.
 pub const LIGHT: &str = "light";
 /// The theme without colors, which replaces every other one if colors are off.
 pub const MONO: &str = "mono";
 
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 6] = [
     (TERMINAL, include_str!("../../../../assets/themes/terminal.toml")),
+    (DARK, include_str!("../../../../assets/themes/dark.toml")),
     (LIGHT, include_str!("../../../../assets/themes/light.toml")),
     ("color-blind", include_str!("../../../../assets/themes/color-blind.toml")),
     ("high-contrast", include_str!("../../../../assets/themes/high-contrast.toml")),
@@ -430,7 +433,7 @@ mod tests {
         let themes = Themes::default();
         assert_eq!(
             themes.names().collect::<Vec<_>>(),
-            ["auto", "terminal", "light", "color-blind", "high-contrast", "mono"]
+            ["auto", "terminal", "dark", "light", "color-blind", "high-contrast", "mono"]
         );
         for (name, scheme) in &themes.all {
             let count = scheme.0.iter().filter(|look| **look != StyleSpec::default()).count();
@@ -468,6 +471,22 @@ mod tests {
         let labels: std::collections::BTreeSet<String> =
             (0..8).map(|n| format!("{:?}", scheme.look(Role::label(n)))).collect();
         assert_eq!(labels.len(), 8, "eight nodes are distinct");
+    }
+
+    #[test]
+    fn nodes_of_the_dark_theme_are_readable_on_dark_gray() {
+        let themes = Themes::default();
+        let scheme = themes.or_terminal(DARK);
+        let mut seen = std::collections::BTreeSet::new();
+        for n in 0..8 {
+            let Some(ColorSpec::Numbered(ink)) = scheme.look(Role::label(n)).ink else { panic!("{n}") };
+            // The background is #1c1c1c.
+            let contrast = (luminance(ink) + 0.05) / (luminance(234) + 0.05);
+            // 5.2, rounded.
+            assert!(contrast >= 5.15, "{ink}: {contrast:.2}");
+            seen.insert(ink);
+        }
+        assert_eq!(seen.len(), 8);
     }
 
     #[test]

@@ -33,21 +33,27 @@ pub fn bar(share: f64, columns: usize) -> String {
     bar
 }
 
-/// Returns times beside each other, each with its name and a bar whose longest has `columns`, as many as fit in `width`.
-/// Names and times are as given, so that they can say what is not certain.
+/// Returns times beside each other, each with its name and a bar whose longest has `columns`. If they don't fit in `width`, the
+/// shortest are left out. Names and times are as given, so that they can say what is not certain.
 pub fn time_bars(times: &[(String, Duration, String)], columns: usize, width: usize) -> Line {
     let longest = times.iter().map(|(_, spent, _)| *spent).max().filter(|longest| !longest.is_zero());
-    let mut line = Line::new();
+    let mut parts: Vec<(Duration, Line)> = Vec::new();
     for (name, spent, time) in times {
         let share = longest.map_or(0.0, |longest| spent.as_secs_f64() / longest.as_secs_f64());
         let cells = ((share * columns as f64).round() as usize).clamp(1, columns.max(1));
-        let gap = if line.left.is_empty() { "" } else { "   " };
-        let part = Line::of(Tone::Dim, &format!("{gap}{name} "))
+        let part = Line::of(Tone::Dim, &format!("{name} "))
             .with(Tone::Plain, &"▇".repeat(cells))
             .with(Tone::Plain, &format!(" {time}"));
-        if line.width() + part.width() > width {
-            break;
-        }
+        parts.push((*spent, part));
+    }
+    const GAP: usize = 3;
+    while parts.iter().map(|(_, part)| part.width() + GAP).sum::<usize>() > width + GAP {
+        let shortest = parts.iter().enumerate().min_by_key(|(_, (spent, _))| *spent).map(|(n, _)| n);
+        parts.remove(shortest.unwrap_or(0));
+    }
+    let mut line = Line::new();
+    for (n, (_, part)) in parts.into_iter().enumerate() {
+        line.push(Tone::Plain, if n > 0 { "   " } else { "" });
         line.left.extend(part.left);
     }
     line
@@ -58,12 +64,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_have_bars_on_one_scale_and_are_not_cut() {
+    fn times_have_bars_on_one_scale_and_the_longest_stay() {
         let times: Vec<(String, Duration, String)> = [("fetch", 4), ("resolve", 27), ("other", 3)]
             .map(|(name, seconds)| (name.to_string(), Duration::from_secs(seconds), format!("{seconds}s")))
             .into();
         assert_eq!(time_bars(&times, 12, 60).text(), "fetch ▇▇ 4s   resolve ▇▇▇▇▇▇▇▇▇▇▇▇ 27s   other ▇ 3s");
-        assert_eq!(time_bars(&times, 12, 40).text(), "fetch ▇▇ 4s   resolve ▇▇▇▇▇▇▇▇▇▇▇▇ 27s");
+        assert_eq!(time_bars(&times, 12, 52).text(), "fetch ▇▇ 4s   resolve ▇▇▇▇▇▇▇▇▇▇▇▇ 27s");
+        assert_eq!(time_bars(&times, 12, 30).text(), "resolve ▇▇▇▇▇▇▇▇▇▇▇▇ 27s", "the longest stays");
+        assert_eq!(time_bars(&times, 12, 10).text(), "");
         assert_eq!(time_bars(&[], 12, 40).text(), "");
     }
 

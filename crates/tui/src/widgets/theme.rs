@@ -3,7 +3,7 @@
 use super::line::Tone;
 use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier, Style};
-use runtail_core::config::theme::{AUTO, ColorSpec, LIGHT, Role, Scheme, StyleSpec, Themes};
+use runtail_core::config::theme::{AUTO, ColorSpec, DARK, LIGHT, Role, Scheme, StyleSpec, Themes};
 use runtail_core::model::Phase;
 
 /// The capabilities of this terminal.
@@ -22,11 +22,10 @@ pub struct Theme {
 impl Theme {
     /// Returns the theme of that name for this terminal. Without colors it is always the colorless theme.
     pub(crate) fn paint<'a>(&self, themes: &'a Themes, name: &str) -> ResolvedTheme<'a> {
-        let is_light = self.background.is_some_and(is_light);
-        let scheme = match (self.color, name) {
-            (false, _) => themes.without_color(),
-            (true, AUTO) if is_light => themes.or_terminal(LIGHT),
-            (true, name) => themes.or_terminal(name),
+        let scheme = match (self.color, name, self.background) {
+            (false, ..) => themes.without_color(),
+            (true, AUTO, Some(background)) => themes.or_terminal(if is_light(background) { LIGHT } else { DARK }),
+            (true, name, _) => themes.or_terminal(name),
         };
         let ground = self.background.filter(|_| self.color && !scheme.is_colorless()).map(selection_ground);
         ResolvedTheme { scheme, rgb: self.rgb, ground }
@@ -232,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn auto_is_light_where_the_terminal_reports_a_light_background() {
+    fn auto_follows_the_background_that_the_terminal_reports() {
         let on = |background| Theme { color: true, rgb: true, background, ..Theme::default() };
         let good = |theme: Theme, name: &str| paint(theme, name, Tone::Good).fg;
         let white = on(Some((255, 255, 255)));
@@ -241,6 +240,9 @@ mod tests {
         for dark in [on(None), on(Some((16, 20, 24)))] {
             assert_eq!(good(dark, "auto"), Some(Color::Green));
         }
+        let node = |theme: Theme| paint(theme, "auto", Tone::Label(0)).fg;
+        assert_eq!(node(on(None)), Some(Color::Blue));
+        assert_eq!(node(on(Some((16, 20, 24)))), Some(Color::Indexed(69)));
         let ground = |theme: Theme| theme.paint(&Config::default().themes, "auto").selection();
         assert_eq!(ground(white), Some(Color::Rgb(235, 235, 235)));
         assert_eq!(ground(on(Some((16, 20, 24)))), Some(Color::Rgb(36, 40, 44)));

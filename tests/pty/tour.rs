@@ -1,0 +1,116 @@
+//! The tour through the demo that the README shows. `UPDATE_PICTURE=1 cargo test --test pty tour` records it anew.
+
+use ratatui::buffer::Buffer;
+use runtail_testkit::picture::{self, Ground};
+use runtail_testkit::term::Term;
+use std::time::Duration;
+
+/// How often a screen that moves is recorded.
+const FRAME: Duration = Duration::from_millis(250);
+
+/// The recorded screens, each with the time for which it is shown.
+struct Tour {
+    term: Term,
+    screens: Vec<(Buffer, Duration)>,
+    /// Whether a picture is made, which takes as long as it is shown.
+    is_recorded: bool,
+}
+
+impl Tour {
+    fn start(theme: &str, size: (u16, u16), is_recorded: bool) -> (Tour, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config.toml");
+        std::fs::write(&file, format!("[ui]\ntheme = \"{theme}\"\n")).unwrap();
+        let term = Term::spawn(&["--demo", "--config", &file.to_string_lossy()], size.0, size.1);
+        (Tour { term, screens: Vec::new(), is_recorded }, folder)
+    }
+
+    /// Records the current screen.
+    fn show(&mut self, seconds: f64) {
+        let (screen, time) = (self.term.buffer(), Duration::from_secs_f64(seconds));
+        match self.screens.last_mut().filter(|(last, _)| *last == screen) {
+            Some((_, shown)) => *shown += time,
+            None => self.screens.push((screen, time)),
+        }
+    }
+
+    /// Records the screen while it moves.
+    fn watch(&mut self, seconds: f64) {
+        let frames = if self.is_recorded { (seconds / FRAME.as_secs_f64()) as usize } else { 1 };
+        for _ in 0..frames {
+            self.show(FRAME.as_secs_f64());
+            std::thread::sleep(if self.is_recorded { FRAME } else { Duration::ZERO });
+        }
+    }
+
+    /// Presses a key and waits for what it shows.
+    fn press(&mut self, key: &str, shows: &str) {
+        self.term.keys(key);
+        self.term.wait_for(shows);
+        // The parts that are loaded next belong to the same screen.
+        self.term.wait_for_quiet(Duration::from_millis(150));
+    }
+
+    fn play(&mut self) {
+        self.term.wait_for("BUILD_FAILED");
+        self.term.wait_for("WAIT");
+        self.term.wait_until("the counters and the reason of the failure", |term| {
+            let screen = term.screen();
+            screen.contains("failed   ?") && screen.contains("build log, line")
+        });
+        self.watch(3.0);
+        self.press("e", "What to do");
+        self.show(3.0);
+        self.press("\x1b", "Revisions of");
+        for letter in "/research".chars() {
+            self.term.keys(&letter.to_string());
+            self.show(0.12);
+        }
+        self.press("\r", "1 of 13");
+        self.press("\r", "› threads");
+        self.show(2.0);
+        self.term.compose("research-deep");
+        self.show(0.8);
+        for word in ["Where ", "do ", "electric ", "ferries ", "run?"] {
+            self.press(word, word.trim());
+            self.show(0.25);
+        }
+        self.show(1.0);
+        self.press("\x13", "Messages");
+        self.watch(6.0);
+        self.press("9", "VISITS");
+        self.watch(3.0);
+        self.press("4", "critical path");
+        self.watch(3.0);
+        self.press("i", "waiting first, then oldest");
+        self.show(2.5);
+        self.press("A", "ctrl-s send");
+        self.show(3.0);
+        self.press("\x13", "waiting first, then oldest");
+        self.watch(2.0);
+        self.press("\x1b", "Timeline");
+        self.press("1", "run 2 finished");
+        self.watch(2.0);
+        self.press("P", "WAITING FOR YOU");
+        self.press("P", "At a glance");
+        self.watch(3.0);
+    }
+}
+
+#[test]
+fn tour_of_the_readme_can_be_recorded() {
+    let is_recorded = std::env::var_os("UPDATE_PICTURE").is_some();
+    let looks: &[(&str, &str, Ground)] = match is_recorded {
+        true => &[("dark", "", picture::DARK), ("light", "-light", picture::LIGHT)],
+        false => &[("dark", "", picture::DARK)],
+    };
+    for (theme, suffix, ground) in looks {
+        let (mut tour, _folder) = Tour::start(theme, (140, 36), is_recorded);
+        tour.play();
+        let svg = picture::animated_svg(&tour.screens, *ground);
+        assert!(svg.starts_with("<svg") && svg.contains("@keyframes") && svg.contains("invoice-agent"), "{svg:.200}");
+        if is_recorded {
+            std::fs::write(format!("assets/tour{suffix}.svg"), svg).unwrap();
+        }
+    }
+}
