@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 const AGENT: &str = "fe096781-5601-53d2-b2f6-0d3403f7e9ca";
 
 /// The schema of the mock-up (screens reference §9).
-fn schema() -> Value {
+pub(crate) fn schema() -> Value {
     json!({
         "$defs": {"Priority": {"enum": ["normal", "high"], "type": "string"}},
         "properties": {

@@ -88,7 +88,7 @@ fn graph_shows_what_ran_beside_the_messages() {
     insta::assert_snapshot!("graph_140x30", dash.screen());
     dash.keys("|");
     insta::assert_snapshot!("graph_split_140x30", dash.screen());
-    crate::screens::assert_pictures(&mut dash, "graph");
+    crate::pictures::assert_pictures(&mut dash, "graph");
     dash.resize(80, 24);
     dash.keys("|||||");
     insta::assert_snapshot!("graph_80x24", dash.screen());

@@ -35,6 +35,7 @@ mod newer_format;
 mod notices;
 mod overlap;
 mod palette;
+mod pictures;
 mod profiles;
 mod record;
 mod recording;

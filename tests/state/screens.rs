@@ -3,7 +3,6 @@
 use runtail_api::Kind;
 use runtail_testkit::dash;
 use runtail_testkit::dash::demo_like;
-use runtail_testkit::picture;
 use runtail_tui::app::Pane;
 use runtail_tui::session::msg::{Effect, Msg, StreamTarget, SubscriptionId};
 use std::time::Duration;
@@ -280,48 +279,6 @@ fn screens_render_at_any_size() {
             }
         }
     }
-}
-
-/// Compares the pictures `assets/NAME.svg` and `assets/NAME-light.svg` with the screen. `UPDATE_PICTURE=1 cargo test --test state
-/// pictures` updates them.
-pub fn assert_pictures(dash: &mut dash::Dash, name: &str) {
-    let theme = std::mem::take(&mut dash.app.session.prefs.theme);
-    for (of, ground, suffix) in [("dark", picture::DARK, ""), ("light", picture::LIGHT, "-light")] {
-        dash.app.session.prefs.theme = of.into();
-        let path = format!("assets/{name}{suffix}.svg");
-        let svg = picture::svg(&dash.buffer(), ground);
-        if std::env::var_os("UPDATE_PICTURE").is_some() {
-            std::fs::write(&path, &svg).unwrap();
-        }
-        assert!(
-            std::fs::read_to_string(&path).is_ok_and(|kept| kept == svg),
-            "{path} is outdated: UPDATE_PICTURE=1 updates it"
-        );
-    }
-    dash.app.session.prefs.theme = theme;
-}
-
-#[test]
-fn readme_pictures_match_the_screens() {
-    let mut dash = demo_like((132, 32));
-    dash.keys("<Home>");
-    dash.last_day();
-    dash.explained();
-    assert_pictures(&mut dash, "deployments");
-    dash.keys("P");
-    dash.keys("P");
-    assert_pictures(&mut dash, "glance");
-    let mut dash = demo_like((132, 34));
-    dash.open_thread();
-    dash.run_started_now("support", "01a1fc40-9290-7e84-9637-9e20eb6362d4");
-    dash.recording("tests/fixtures/support-run.jsonl");
-    assert_pictures(&mut dash, "thread");
-    let mut dash = demo_like((140, 36));
-    dash.open_thread();
-    dash.run_started_now("research", "01a1fede-b95a-7da2-8d5f-2d1c4e853bea");
-    dash.recording_at_original_pace("tests/fixtures/research-run.jsonl");
-    dash.keys("4");
-    assert_pictures(&mut dash, "timeline");
 }
 
 #[test]

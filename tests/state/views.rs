@@ -10,7 +10,7 @@ use runtail_tui::session::msg::Msg;
 
 /// Runs of one thread: a model with a tool, parallel branches with a subgraph, a waiting run, a failed run.
 const THREAD: [&str; 4] = ["agent-messages-tuple", "fanout-many-subgraphs", "approval-interrupt", "broken-values"];
-fn thread(size: (u16, u16)) -> Dash {
+pub(crate) fn thread(size: (u16, u16)) -> Dash {
     let mut dash = demo_like(size);
     dash.open_thread();
     let at = dash.app.session.now;

@@ -69,7 +69,7 @@ mod tests {
             .map(|(name, seconds)| (name.to_string(), Duration::from_secs(seconds), format!("{seconds}s")))
             .into();
         assert_eq!(time_bars(&times, 12, 60).text(), "fetch ▇▇ 4s   resolve ▇▇▇▇▇▇▇▇▇▇▇▇ 27s   other ▇ 3s");
-        assert_eq!(time_bars(&times, 12, 52).text(), "fetch ▇▇ 4s   resolve ▇▇▇▇▇▇▇▇▇▇▇▇ 27s");
+        assert_eq!(time_bars(&times, 12, 45).text(), "fetch ▇▇ 4s   resolve ▇▇▇▇▇▇▇▇▇▇▇▇ 27s");
         assert_eq!(time_bars(&times, 12, 30).text(), "resolve ▇▇▇▇▇▇▇▇▇▇▇▇ 27s", "the longest stays");
         assert_eq!(time_bars(&times, 12, 10).text(), "");
         assert_eq!(time_bars(&[], 12, 40).text(), "");
