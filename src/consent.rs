@@ -24,16 +24,28 @@ pub(crate) fn is_interactive() -> bool {
 /// # Errors
 /// The answer is not yes, or there is no terminal.
 pub(crate) async fn yes(what: &str, given: Yes) -> Result<(), Failure> {
+    confirm(what, given, "sent").await
+}
+
+/// Asks like [`yes`] before a file is written.
+///
+/// # Errors
+/// As [`yes`].
+pub(crate) async fn to_write(what: &str, given: Yes) -> Result<(), Failure> {
+    confirm(what, given, "written").await
+}
+
+async fn confirm(what: &str, given: Yes, verb: &str) -> Result<(), Failure> {
     if given.yes {
         return Ok(());
     }
     if !is_interactive() {
-        return Err(Failure::usage(format!("{what}: not confirmed; nothing was sent\n  add --yes to confirm")));
+        return Err(Failure::usage(format!("{what}: not confirmed; nothing was {verb}\n  add --yes to confirm")));
     }
     let answer = ask(&format!("{what}? [y/N] ")).await?;
     match answer.trim().to_lowercase().as_str() {
         "y" | "yes" => Ok(()),
-        _ => Err(not_confirmed()),
+        _ => Err(not_confirmed(verb)),
     }
 }
 
@@ -43,11 +55,11 @@ pub(crate) async fn yes(what: &str, given: Yes) -> Result<(), Failure> {
 /// The typed name is different.
 pub(crate) async fn name(name: &str) -> Result<(), Failure> {
     let answer = ask(&format!("Type {} to confirm: ", text::clean(name))).await?;
-    if answer.trim_end_matches(['\r', '\n']) == name { Ok(()) } else { Err(not_confirmed()) }
+    if answer.trim_end_matches(['\r', '\n']) == name { Ok(()) } else { Err(not_confirmed("sent")) }
 }
 
-fn not_confirmed() -> Failure {
-    Failure::new(Exit::Failed, "not confirmed; nothing was sent")
+fn not_confirmed(verb: &str) -> Failure {
+    Failure::new(Exit::Failed, format!("not confirmed; nothing was {verb}"))
 }
 
 /// Asks on stderr, because stdout carries the data.

@@ -90,7 +90,7 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
         Some(Command::Verify(options)) => verify::run(&options).await,
         Some(Command::Redact(options)) => redact::run(&globals, &options).await,
         Some(Command::Doctor(options)) => doctor::run(&globals, options).await,
-        Some(Command::Config(command)) => config::run(&globals, command),
+        Some(Command::Config(command)) => config::run(&globals, command).await,
         Some(Command::Completions(options)) => completions::run(&options),
         Some(Command::Man) => man::run(),
     }

@@ -1,10 +1,11 @@
-//! `config init`, `config path` and `config show`.
+//! `config init`, `config path`, `config show` and `config import`.
 
 use crate::args::Globals;
+use crate::consent::Yes;
 use crate::context;
 use crate::exit::{Exit, Failure};
-use crate::output;
-use clap::Subcommand;
+use crate::output::{self, Output};
+use clap::{Args, Subcommand};
 use runtail_core::config::{Config, MAX_ANSWER, Profile, SecretSource, private_folder};
 use runtail_core::text;
 use std::fmt::Write as _;
@@ -20,13 +21,35 @@ pub enum Command {
     Path,
     /// Print the configuration in use, without secrets
     Show,
+    /// Add the profiles of the official tools
+    ///
+    /// Reads ~/.langsmith/config.json (or the file in LANGSMITH_CONFIG_FILE), and .env and langgraph.json in the current
+    /// folder, and never changes them. Keys stay there: a new profile refers to its key. The changes to the configuration
+    /// file are shown and written only after a confirmation; existing profiles stay as they are.
+    ///
+    /// Exit codes: 0 done, or nothing to add · 1 not written · 2 not confirmed, or the configuration file is invalid.
+    #[command(verbatim_doc_comment)]
+    Import(Import),
 }
 
-pub(crate) fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
+/// Options of `config import`.
+#[derive(Debug, Args)]
+pub struct Import {
+    /// Show the changes, and write nothing
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    #[command(flatten)]
+    pub(super) yes: Yes,
+    #[command(flatten)]
+    pub(super) output: Output,
+}
+
+pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Init => init(&place(globals)?)?,
         Command::Path => tell(&place(globals)?)?,
         Command::Show => output::print(&show(&context::load_config(globals)?), false)?,
+        Command::Import(options) => super::config_import::run(place(globals)?, options).await?,
     }
     Ok(Exit::Done)
 }
@@ -126,6 +149,10 @@ fn show_profile(out: &mut String, profile: &Profile) {
         match source {
             Some(SecretSource::Env(name)) => line(&format!("{kind}_env"), Some(quoted(name))),
             Some(SecretSource::File(path)) => line(&format!("{kind}_file"), Some(quoted(&path.display().to_string()))),
+            Some(SecretSource::Entry(path, entry)) => {
+                line(&format!("{kind}_file"), Some(quoted(&format!("{}#{entry}", path.display()))));
+            }
+            Some(SecretSource::Keyring(entry)) => line(&format!("{kind}_keyring"), Some(quoted(&entry.to_string()))),
             // Arguments may contain secrets.
             Some(SecretSource::Command(words)) => {
                 let program = words.first().map_or("", |w| w);

@@ -15,6 +15,7 @@ pub(crate) mod collections;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod config;
+mod config_import;
 pub(crate) mod crons;
 pub(crate) mod dashboard;
 pub(crate) mod deployments;

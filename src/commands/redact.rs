@@ -165,6 +165,7 @@ fn guard_keys(globals: &Globals) {
             let why = match source {
                 // The command may ask for a password.
                 SecretSource::Command(_) => "it comes from a command, which redact doesn't run".to_string(),
+                SecretSource::Keyring(_) => "it is in the keychain, which redact doesn't open".to_string(),
                 source => match source.resolve() {
                     Ok(key) => {
                         text::keys::guard(key.expose_secret());

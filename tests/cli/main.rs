@@ -21,6 +21,7 @@ mod history;
 mod hostile;
 mod inbox;
 mod logs;
+mod profiles;
 mod redact;
 mod reproduce;
 mod resources;

@@ -177,7 +177,7 @@ async fn an_unreadable_key_is_an_error() {
     assert_eq!(
         error.to_string(),
         "test: the environment variable RUNTAIL_TEST_NO_SUCH_VARIABLE is not set\n  the key comes from api_key_env, \
-         api_key_file or api_key_command in the profile"
+         api_key_file, api_key_command or api_key_keyring in the profile"
     );
 }
 

@@ -104,7 +104,10 @@ async fn an_unreadable_token_is_called_a_token() {
     let profile = Profile { bearer: Some(SecretSource::Env("RUNTAIL_TEST_NO_SUCH".into())), ..profile("nothing") };
     let error = Http::new(&profile).unwrap_err();
     assert_eq!(error.detail, "the environment variable RUNTAIL_TEST_NO_SUCH is not set");
-    assert_eq!(error.hint.unwrap(), "the token comes from bearer_env, bearer_file or bearer_command in the profile");
+    assert_eq!(
+        error.hint.unwrap(),
+        "the token comes from bearer_env, bearer_file, bearer_command or bearer_keyring in the profile"
+    );
 }
 
 /// The rejection texts that the official clients know, and our explanations.

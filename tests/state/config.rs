@@ -118,7 +118,7 @@ fn unknown_keys_are_ignored_with_a_warning() {
             "c.toml:1:1: unknown key `colour`, ignored",
             "c.toml:4:1: unknown key `lable` in [profiles.a], ignored; did you mean `label`?",
             "c.toml:5:1: unknown key `api_key` in [profiles.a], ignored; keys don't belong in this file: use \
-             api_key_env, api_key_file or api_key_command",
+             api_key_env, api_key_file, api_key_command or api_key_keyring",
             "c.toml:7:2: unknown key `pol`, ignored; did you mean `poll`?",
             "c.toml:9:1: unknown key `max_row` in [limits], ignored; did you mean `max_rows`?",
             "c.toml:11:1: unknown key `` in [ui], ignored",

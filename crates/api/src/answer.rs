@@ -189,8 +189,8 @@ fn not_accepted(about: About) -> String {
     let control = about.plane == Service::Control;
     let text = match about.shown {
         Shown::Nothing => {
-            "no key was sent: set api_key_env, api_key_file or api_key_command in the profile, or a token with \
-             bearer_env, bearer_file or bearer_command; --url sends none"
+            "no key was sent: set api_key_env, api_key_file, api_key_command or api_key_keyring in the profile, or a \
+             token with bearer_env, bearer_file, bearer_command or bearer_keyring; --url sends none"
         }
         Shown::Key if control => "the key was rejected: is it revoked, or from another region?",
         Shown::Key => "the key was rejected: is it revoked, or from another workspace?",

@@ -108,8 +108,8 @@ impl Http {
         };
         let inner = Inner {
             profile: text::clean(&profile.name).into_owned(),
-            key: fetch(&profile.key, "api_key_env, api_key_file or api_key_command", "key")?,
-            bearer: fetch(&profile.bearer, "bearer_env, bearer_file or bearer_command", "token")?,
+            key: fetch(&profile.key, "api_key_env, api_key_file, api_key_command or api_key_keyring", "key")?,
+            bearer: fetch(&profile.bearer, "bearer_env, bearer_file, bearer_command or bearer_keyring", "token")?,
             workspace: profile.workspace.clone(),
             sealed: profile.is_read_only().then(|| {
                 let why = profile.sealed.as_deref().map(|why| text::clean(why).into_owned());

@@ -5,12 +5,14 @@ use crate::http::{Call, MAX_BODY, REQUEST_TIMEOUT};
 use crate::response::Answer;
 use crate::{ApiError, ControlPlane, Kind, Place, Retry, named_newest};
 use reqwest::Method;
-use runtail_core::model::{Guard, NewRevision, Phase, Plan, Secrets, compare};
+use runtail_core::model::{Guard, NewRevision, Phase, Plan, Secrets, compare, without_natural};
 use runtail_core::text;
 use serde_json::Value;
 
 /// Number of revisions to search for the new one.
 const LOOKED_THROUGH: usize = 20;
+/// Maximum number of changed fields that a check names.
+const MAX_CHANGED: usize = 5;
 /// The two spellings of the interrupt call.
 const SPELLINGS: [&str; 2] = ["interruption", "interrupt"];
 
@@ -67,6 +69,22 @@ impl ControlPlane {
         let (revision, doubt) = self.made_by(plan, now.as_ref(), &record).await;
         let unseen = now.map_or_else(Vec::new, |before| unseen(plan.body.as_ref(), &before, &record));
         Ok(Applied { record, revision, doubt, unseen })
+    }
+
+    /// Reads the target of a plan again. Returns which fields of it differ by now, except those that the change is about, times
+    /// and status; nothing if there is no call that reads it.
+    ///
+    /// # Errors
+    /// `Kind::Stale` as for [`ControlPlane::apply`], or the server's error.
+    pub async fn check_target(&self, plan: &Plan) -> Result<Option<Vec<String>>, ApiError> {
+        let method = method(plan);
+        let place = self.http.place(&method, &self.plan_url(&method, &plan.path, &plan.query)?);
+        let Some(now) = self.still_so(plan, &place).await? else { return Ok(None) };
+        let before = plan.before.as_ref().unwrap_or(&Value::Null);
+        let mut changed: Vec<String> =
+            without_natural(compare(before, &now)).into_iter().map(|change| change.path).collect();
+        changed.truncate(MAX_CHANGED);
+        Ok(Some(changed))
     }
 
     async fn send_plan(&self, plan: &Plan, path: &[String]) -> Result<Answer, ApiError> {

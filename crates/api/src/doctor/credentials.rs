@@ -96,6 +96,21 @@ fn missing(which: Which, error: &SecretError) -> Check {
         SecretError::Exposed { .. } => check
             .likely("other users of this machine can read it, so it is not used")
             .to_do(format!("restrict the permissions; if others may have read it, replace the {word}")),
+        SecretError::Entry { path, .. } => {
+            check.to_do(format!("put the {word} there, or name another value of {} in the profile", path.display()))
+        }
+        SecretError::NoEntry { store, .. } => check
+            .likely("the entry has another service or account, or was never stored")
+            .to_do(format!("store the {word}: {store}")),
+        SecretError::NoKeychain(Some(program)) => {
+            check.to_do(format!("install {program}, or use a file or a command for the {word} in the profile"))
+        }
+        SecretError::NoKeychain(None) => {
+            check.to_do(format!("use a file or a command for the {word} in the profile"))
+        }
+        SecretError::Command { program, .. } if program == "security" || program == "secret-tool" => {
+            check.to_do("unlock the keychain, or look up the entry by hand")
+        }
         SecretError::Command { .. } => {
             check.to_do("run the command by hand: it must print the secret and nothing else")
         }
@@ -121,7 +136,7 @@ fn shape(which: Which, source: &SecretSource, secret: &str, now: Timestamp) -> C
         _ => "100 characters or more",
     };
     let mode = match source {
-        SecretSource::File(path) => super::machine::mode(path).map(|mode| format!(" (mode {mode:03o})")),
+        SecretSource::File(path) | SecretSource::Entry(path, _) => super::machine::mode(path).map(|mode| format!(" (mode {mode:03o})")),
         _ => None,
     };
     let found = format!("{source}{}: {kind}, {length}", mode.unwrap_or_default());
@@ -134,10 +149,10 @@ fn shape(which: Which, source: &SecretSource, secret: &str, now: Timestamp) -> C
     match which {
         Which::Key if token.is_some() => Check::warn(word, found)
             .likely("this is an access token and not an API key")
-            .to_do("use bearer_env, bearer_file or bearer_command instead of api_key_…"),
+            .to_do("use bearer_env, bearer_file, bearer_command or bearer_keyring instead of api_key_…"),
         Which::Token if is_key => Check::warn(word, found)
             .likely("this is an API key and not a token")
-            .to_do("use api_key_env, api_key_file or api_key_command instead of bearer_…"),
+            .to_do("use api_key_env, api_key_file, api_key_command or api_key_keyring instead of bearer_…"),
         Which::Key if is_key && secret.len() < 20 => {
             Check::warn(word, found).likely("it was truncated when it was copied")
         }

@@ -241,6 +241,12 @@ pub fn profile_template(profile: Option<&Profile>) -> String {
         match source {
             Some(SecretSource::Env(name)) => line(&format!("{kind}_env"), quoted(name)),
             Some(SecretSource::File(path)) => line(&format!("{kind}_file"), quoted(&path.to_string_lossy())),
+            Some(SecretSource::Entry(path, entry)) => {
+                line(&format!("{kind}_file"), quoted(&format!("{}#{entry}", path.to_string_lossy())));
+            }
+            Some(SecretSource::Keyring(entry)) => {
+                line(&format!("{kind}_keyring"), quoted(&entry.setting(&profile.name)));
+            }
             Some(SecretSource::Command(words)) => {
                 line(&format!("{kind}_command"), list(&mut words.iter().map(String::as_str)));
             }
@@ -269,7 +275,7 @@ const TEMPLATE: &str = r#"[profiles.new]
 # url = "https://langsmith.example.com"
 region = "us"
 # Where to read the API key from, never the key itself. Alternatives: api_key_file = "FILE" (chmod 600),
-# or api_key_command = ["pass", "show", "langsmith"].
+# api_key_keyring = "SERVICE" (the keychain), or api_key_command = ["pass", "show", "langsmith"].
 api_key_env = "LANGSMITH_API_KEY"
 # Only for organization-scoped API keys:
 # workspace = "00000000-0000-4000-8000-000000000000"

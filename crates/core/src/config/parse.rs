@@ -3,11 +3,11 @@
 use super::base::{self, REGIONS};
 use super::env::web_address;
 use super::node::{self, Content, Node};
-use super::secret::expand;
+use super::secret::file_and_entry;
 use super::table::{At, Source, Table, mismatch, strings_of, table_of, text_of};
 use super::theme::Themes;
 use super::units::{self, DURATION_FORM, SIZE_FORM};
-use super::{Config, ConfigError, EventLogLimits, Mouse, Notify, Poll, Profile, SecretSource, Timestamps, Ui, nearest};
+use super::{Config, ConfigError, EventLogLimits, Keyring, Mouse, Notify, Poll, Profile, SecretSource, Timestamps, Ui, nearest};
 use crate::model::ThreadSearch;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -110,8 +110,10 @@ fn profile<'s>(source: &'s Source<'s>, name: At<&str>, value: &Node) -> Result<P
         }
         other => other.map(|at| at.value),
     };
-    let key = secret(source, &mut table, ["api_key_env", "api_key_file", "api_key_command"])?;
-    let bearer = secret(source, &mut table, ["bearer_env", "bearer_file", "bearer_command"])?;
+    let settings = ["api_key_env", "api_key_file", "api_key_command", "api_key_keyring"];
+    let key = secret(source, &mut table, name.value, settings)?;
+    let settings = ["bearer_env", "bearer_file", "bearer_command", "bearer_keyring"];
+    let bearer = secret(source, &mut table, name.value, settings)?;
     let tag = control_plane.as_ref().or(agent_servers.first().map(|(_, url)| url)).map(base::tag);
     let profile = Profile {
         name: name.value.to_string(),
@@ -192,23 +194,25 @@ fn address(source: &Source<'_>, at: &At<String>, allow_http: bool) -> Result<Url
     Ok(url)
 }
 
-/// Parses one of the three sources of a key: `…_env`, `…_file`, `…_command`.
+/// Parses one of the sources of a key: `…_env`, `…_file`, `…_command`, `…_keyring`.
 fn secret(
     source: &Source<'_>,
     table: &mut Table<'_, '_>,
-    [env, file, command]: [&'static str; 3],
+    profile: &str,
+    [env, file, command, keyring]: [&'static str; 4],
 ) -> Result<Option<SecretSource>, ConfigError> {
     let variable = table.string(env)?;
     let path = table.string(file)?;
     let words = table.raw(command);
-    let mut spans: Vec<Range<usize>> =
-        [variable.as_ref(), path.as_ref()].into_iter().flatten().map(|at| at.span.clone()).collect();
+    let entry = table.string(keyring)?;
+    let texts = [variable.as_ref(), path.as_ref(), entry.as_ref()];
+    let mut spans: Vec<Range<usize>> = texts.into_iter().flatten().map(|at| at.span.clone()).collect();
     spans.extend(words.map(|words| words.span.clone()));
     spans.sort_by_key(|span| span.start);
     if let Some(second) = spans.get(1) {
         return Err(source
             .error(second.clone(), "the key is given twice")
-            .hint(format!("`{env}`, `{file}` and `{command}` exclude each other: keep one")));
+            .hint(format!("`{env}`, `{file}`, `{command}` and `{keyring}` exclude each other: keep one")));
     }
     if let Some(At { value, span }) = variable {
         // A pasted key must not be repeated in messages.
@@ -220,7 +224,15 @@ fn secret(
         return Ok(Some(SecretSource::Env(value)));
     }
     if let Some(At { value, .. }) = path {
-        return Ok(Some(SecretSource::File(expand(&value, source.path.and_then(Path::parent)))));
+        return Ok(Some(match file_and_entry(&value, source.path.and_then(Path::parent)) {
+            (path, Some(entry)) => SecretSource::Entry(path, entry),
+            (path, None) => SecretSource::File(path),
+        }));
+    }
+    if let Some(At { value, span }) = entry {
+        let entry = Keyring::parse(&value, profile)
+            .map_err(|why| source.error(span, why).hint(format!("`{keyring}` is {}", Keyring::FORM)))?;
+        return Ok(Some(SecretSource::Keyring(entry)));
     }
     let Some(value) = words else { return Ok(None) };
     let words = strings_of(source, value)

@@ -23,7 +23,7 @@ pub enum KeyPlace {
     Variable,
     /// A file that only its owner can read.
     File,
-    /// The keychain of the operating system, by its own command.
+    /// The keychain of the operating system.
     Keychain,
     /// What another command prints.
     Command,
@@ -39,7 +39,7 @@ pub struct ProfileForm {
     /// The address, unless it is a region.
     pub address: String,
     pub key_place: KeyPlace,
-    /// The variable, the file, or the words of the command.
+    /// The variable, the file, the words of the command, or the keychain entry.
     pub key: String,
     pub workspace: String,
     pub label: String,
@@ -47,33 +47,17 @@ pub struct ProfileForm {
 }
 
 /// The settings of the key in the file.
-const KEYS: [&str; 3] = ["api_key_env", "api_key_file", "api_key_command"];
+const KEYS: [&str; 4] = ["api_key_env", "api_key_file", "api_key_command", "api_key_keyring"];
 /// The settings of the servers.
 const SERVERS: [&str; 4] = ["region", "url", "control_plane", "agent_server"];
-
-/// Returns the words of the command that prints a key of the operating system's keychain.
-pub(super) fn keychain_command(is_mac: bool) -> &'static str {
-    match is_mac {
-        true => "security find-generic-password -s langsmith -w",
-        false => "secret-tool lookup service langsmith",
-    }
-}
 
 impl KeyPlace {
     /// Returns the key reference that is offered for this place.
     pub fn default_reference(self) -> &'static str {
         match self {
             KeyPlace::Variable => "LANGSMITH_API_KEY",
-            KeyPlace::Keychain => keychain_command(cfg!(target_os = "macos")),
+            KeyPlace::Keychain => "langsmith",
             KeyPlace::File | KeyPlace::Command | KeyPlace::None => "",
-        }
-    }
-
-    /// Returns the command that stores a key in the operating system's keychain. It asks for the key.
-    pub fn store_command() -> &'static str {
-        match cfg!(target_os = "macos") {
-            true => "security add-generic-password -s langsmith -a $USER -w",
-            false => "secret-tool store --label=LangSmith service langsmith",
         }
     }
 }
@@ -173,7 +157,8 @@ impl ProfileForm {
         let wanted = match self.key_place {
             KeyPlace::Variable => Some((KEYS[0], Value::from(&*self.key))),
             KeyPlace::File => Some((KEYS[1], Value::from(&*self.key))),
-            KeyPlace::Keychain | KeyPlace::Command => Some((KEYS[2], words())),
+            KeyPlace::Command => Some((KEYS[2], words())),
+            KeyPlace::Keychain => Some((KEYS[3], Value::from(&*self.key))),
             KeyPlace::None => None,
         };
         let kept = wanted.as_ref().map(|(key, _)| *key);
@@ -185,8 +170,10 @@ impl ProfileForm {
 }
 
 fn key_of(table: &dyn TableLike) -> Result<(KeyPlace, String), ConfigError> {
-    let [variable, file, command] = KEYS;
-    for (key, place) in [(variable, KeyPlace::Variable), (file, KeyPlace::File)] {
+    let [variable, file, command, keyring] = KEYS;
+    for (key, place) in
+        [(variable, KeyPlace::Variable), (file, KeyPlace::File), (keyring, KeyPlace::Keychain)]
+    {
         if let Some(item) = table.get(key) {
             return Ok((place, scalar(item).ok_or_else(|| not_one_text(key))?));
         }
@@ -197,9 +184,7 @@ fn key_of(table: &dyn TableLike) -> Result<(KeyPlace, String), ConfigError> {
     // A word with a blank would be two words when the form writes it.
     let is_plain = |word: &&str| !word.is_empty() && !word.contains(char::is_whitespace);
     let words = words.filter(|words| words.iter().all(is_plain)).ok_or_else(|| not_one_text(command))?;
-    let text = words.join(" ");
-    let is_keychain = [true, false].into_iter().any(|is_mac| keychain_command(is_mac) == text);
-    Ok((if is_keychain { KeyPlace::Keychain } else { KeyPlace::Command }, text))
+    Ok((KeyPlace::Command, words.join(" ")))
 }
 
 #[cfg(test)]
@@ -228,6 +213,7 @@ mod tests {
         assert_eq!(ProfileForm::read(&text).unwrap(), form);
         let profile = profile_of(&text, None).unwrap();
         assert!(profile.is_production() && profile.name == "prod-eu", "{text}");
+        assert!(text.contains("api_key_keyring = \"langsmith\""), "{text}");
     }
 
     #[test]
@@ -262,7 +248,7 @@ mod tests {
             "[A-Z]{0,5}".prop_map(|name| (KeyPlace::Variable, name)),
             "[ -~]{0,9}".prop_map(|file| (KeyPlace::File, file)),
             "[a-z]{1,4}( [a-z-]{1,4}){0,3}".prop_map(|words| (KeyPlace::Command, words)),
-            Just((KeyPlace::Keychain, KeyPlace::Keychain.default_reference().to_string())),
+            "[ -~]{0,9}".prop_map(|entry| (KeyPlace::Keychain, entry)),
         ];
         ("[a-z.é-]{1,6}", place, key, "[ -~]{0,5}", "[ -~]{0,5}", any::<bool>()).prop_map(
             |(name, (place, address), (key_place, key), workspace, label, is_read_only)| ProfileForm {

@@ -1,16 +1,11 @@
 //! Sources of keys, and fetching them. A key is never in the configuration itself and never an argument.
 
+use super::keyring::Keyring;
+use super::secret_command::run;
+use super::secret_file::{read_entry, read_file};
 use secrecy::{ExposeSecret, SecretString};
 use std::fmt;
-use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
-
-/// Timeout of a command that prints a key: the user may have to unlock a store first.
-const COMMAND_PATIENCE: Duration = Duration::from_secs(60);
-/// Maximum size of a key, in bytes.
-const MAX_SECRET: u64 = 64 * 1024;
 
 /// The source of a key.
 #[derive(Clone)]
@@ -19,8 +14,12 @@ pub enum SecretSource {
     Env(String),
     /// A file that only its owner can read.
     File(PathBuf),
+    /// One value of such a file: a variable of an env file, or a JSON pointer such as `/profiles/prod/api_key`.
+    Entry(PathBuf, String),
     /// A program and its arguments; the key is what it prints.
     Command(Vec<String>),
+    /// An entry of the operating system's keychain.
+    Keyring(Keyring),
     /// The key itself (for the demo).
     Given(SecretString),
 }
@@ -32,7 +31,9 @@ impl PartialEq for SecretSource {
         match (self, other) {
             (Env(a), Env(b)) => a == b,
             (File(a), File(b)) => a == b,
+            (Entry(a, x), Entry(b, y)) => (a, x) == (b, y),
             (Command(a), Command(b)) => a == b,
+            (Keyring(a), Keyring(b)) => a == b,
             (Given(a), Given(b)) => a.expose_secret() == b.expose_secret(),
             _ => false,
         }
@@ -60,6 +61,31 @@ pub enum SecretError {
         path: PathBuf,
         /// Its permission bits.
         mode: u32,
+    },
+    /// The file doesn't have the value.
+    #[error("cannot read {entry} in the file {}: {why}", path.display())]
+    Entry {
+        /// The file.
+        path: PathBuf,
+        /// The variable or the JSON pointer.
+        entry: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// No program here reads the keychain; names the missing one, if there is one for this system.
+    #[error("{}; use …_file or …_command instead", match .0 {
+        Some(program) => format!("the program {program}, which reads the keychain, is not installed (Debian and Ubuntu: \
+                                  libsecret-tools, elsewhere: libsecret)"),
+        None => "on this system, no program that Runtail knows reads the keychain".to_string(),
+    })]
+    NoKeychain(Option<&'static str>),
+    /// The keychain doesn't have the entry.
+    #[error("the keychain has no entry {entry}; store it with: {store}")]
+    NoEntry {
+        /// The service and the account.
+        entry: String,
+        /// The command that stores it, which asks for the key.
+        store: String,
     },
     /// The command could not be started, failed, or took too long.
     #[error("the command {program:?} {why}{}", said.as_ref().map(|said| format!(": {said}")).unwrap_or_default())]
@@ -97,7 +123,9 @@ impl SecretSource {
                 std::env::var(name).ok().filter(|v| !v.is_empty()).ok_or_else(|| SecretError::NotSet(name.clone()))?
             }
             SecretSource::File(path) => read_file(path)?,
+            SecretSource::Entry(path, entry) => read_entry(path, entry)?,
             SecretSource::Command(words) => run(words)?,
+            SecretSource::Keyring(entry) => entry.lookup()?,
             SecretSource::Given(secret) => secret.expose_secret().to_string(),
         };
         Ok(SecretString::from(text.trim_end_matches(['\r', '\n']).to_string()))
@@ -111,6 +139,8 @@ pub enum SecretRef {
     Env(String),
     /// A file that only its owner can read.
     File(PathBuf),
+    /// One value of such a file; see [`SecretSource::Entry`].
+    Entry(PathBuf, String),
     /// The secret itself. Only documents in the service's own JSON shape may contain it.
     Literal(SecretString),
 }
@@ -120,6 +150,7 @@ impl PartialEq for SecretRef {
         match (self, other) {
             (SecretRef::Env(a), SecretRef::Env(b)) => a == b,
             (SecretRef::File(a), SecretRef::File(b)) => a == b,
+            (SecretRef::Entry(a, x), SecretRef::Entry(b, y)) => (a, x) == (b, y),
             (SecretRef::Literal(a), SecretRef::Literal(b)) => a.expose_secret() == b.expose_secret(),
             _ => false,
         }
@@ -136,7 +167,10 @@ impl SecretRef {
         let (kind, rest) = text.split_once(':')?;
         match kind {
             "env" if is_variable(rest) => Some(SecretRef::Env(rest.to_string())),
-            "file" if !rest.trim().is_empty() => Some(SecretRef::File(expand(rest, folder))),
+            "file" if !rest.trim().is_empty() => Some(match file_and_entry(rest, folder) {
+                (path, Some(entry)) => SecretRef::Entry(path, entry),
+                (path, None) => SecretRef::File(path),
+            }),
             _ => None,
         }
     }
@@ -150,6 +184,7 @@ impl SecretRef {
         let source = match self {
             SecretRef::Env(name) => SecretSource::Env(name.clone()),
             SecretRef::File(path) => SecretSource::File(path.clone()),
+            SecretRef::Entry(path, entry) => SecretSource::Entry(path.clone(), entry.clone()),
             SecretRef::Literal(secret) => return Ok(secret.clone()),
         };
         let secret = source.fetch()?;
@@ -162,15 +197,28 @@ impl fmt::Display for SecretRef {
         match self {
             SecretRef::Env(name) => write!(f, "env:{name}"),
             SecretRef::File(path) => write!(f, "file:{}", path.display()),
+            SecretRef::Entry(path, entry) => write!(f, "file:{}#{entry}", path.display()),
             SecretRef::Literal(_) => f.write_str("a literal value"),
         }
     }
 }
 
 /// Whether a text can be the name of an environment variable. A pasted key usually can't.
-fn is_variable(name: &str) -> bool {
+pub(super) fn is_variable(name: &str) -> bool {
     let rest_fits = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     rest_fits && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && !name.starts_with("lsv2_")
+}
+
+/// Parses `PATH`, `PATH#VARIABLE` or `PATH.json#/POINTER`. Any other `#` is a part of the path: folders may have one.
+pub(super) fn file_and_entry(text: &str, folder: Option<&Path>) -> (PathBuf, Option<String>) {
+    let is_entry = |path: &str, entry: &str| match entry.strip_prefix('/') {
+        Some(pointer) => path.ends_with(".json") && !pointer.is_empty(),
+        None => !path.is_empty() && is_variable(entry) && !entry.contains(|c: char| c.is_ascii_lowercase()),
+    };
+    match text.rsplit_once('#') {
+        Some((path, entry)) if is_entry(path, entry) => (expand(path, folder), Some(entry.to_string())),
+        _ => (expand(text, folder), None),
+    }
 }
 
 /// Resolves a path: `~/` is the home directory; other relative paths start at the folder.
@@ -190,6 +238,8 @@ impl fmt::Display for SecretSource {
         match self {
             SecretSource::Env(name) => write!(f, "the environment variable {name}"),
             SecretSource::File(path) => write!(f, "the file {}", path.display()),
+            SecretSource::Entry(path, entry) => write!(f, "{entry} in the file {}", path.display()),
+            SecretSource::Keyring(entry) => write!(f, "the keychain entry {entry}"),
             SecretSource::Command(words) => {
                 write!(f, "the output of the command {:?}", words.first().map_or("", |w| w))
             }
@@ -202,84 +252,6 @@ impl fmt::Debug for SecretSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SecretSource({self})")
     }
-}
-
-fn read_file(path: &Path) -> Result<String, SecretError> {
-    let failed = |e: std::io::Error| SecretError::File { path: path.to_path_buf(), why: e.to_string() };
-    let file = super::files::open(path).map_err(failed)?;
-    // Check the open file, not the path, which could be swapped in between.
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let mode = file.metadata().map_err(failed)?.permissions().mode() & 0o777;
-        if mode & 0o077 != 0 {
-            return Err(SecretError::Exposed { path: path.to_path_buf(), mode });
-        }
-    }
-    let mut text = String::new();
-    file.take(MAX_SECRET + 1).read_to_string(&mut text).map_err(failed)?;
-    match text.len() as u64 > MAX_SECRET {
-        true => Err(SecretError::File { path: path.to_path_buf(), why: "it is larger than 64 KiB".into() }),
-        false => Ok(text),
-    }
-}
-
-fn run(words: &[String]) -> Result<String, SecretError> {
-    let program = words.first().cloned().unwrap_or_default();
-    let failed = |why: String| SecretError::Command { program: program.clone(), why, said: None };
-    // No stdin: a command must not consume a pipe. Programs that ask for a password open the terminal themselves.
-    let mut child = Command::new(&program)
-        .args(words.get(1..).unwrap_or_default())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|e| failed(format!("could not be started: {e}")))?;
-    let out = read_aside(child.stdout.take());
-    let err = read_aside(child.stderr.take());
-    let status = wait(&mut child).map_err(|e| failed(format!("failed: {e}")))?;
-    let Some(status) = status else {
-        return Err(failed(format!("did not end within {} seconds", COMMAND_PATIENCE.as_secs())));
-    };
-    if !status.success() {
-        let said = String::from_utf8_lossy(&err.join().unwrap_or_default()).into_owned();
-        let said = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        let code = status.code().map_or_else(|| "was killed".to_string(), |c| format!("failed with exit code {c}"));
-        let said = Some(crate::text::clean(said).into_owned()).filter(|said| !said.is_empty());
-        return Err(SecretError::Command { program, why: code, said });
-    }
-    let bytes = out.join().unwrap_or_default();
-    String::from_utf8(bytes).map_err(|_| failed("printed something that is not text".to_string()))
-}
-
-/// Waits for the exit status; kills the child at the timeout and returns nothing.
-fn wait(child: &mut Child) -> std::io::Result<Option<std::process::ExitStatus>> {
-    let started = Instant::now();
-    let mut nap = Duration::from_millis(1);
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        if started.elapsed() > COMMAND_PATIENCE {
-            child.kill()?;
-            child.wait()?;
-            return Ok(None);
-        }
-        std::thread::sleep(nap);
-        nap = (nap * 2).min(Duration::from_millis(50));
-    }
-}
-
-/// Reads a pipe on a thread of its own, so that the child never blocks on a full pipe.
-fn read_aside(pipe: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<Vec<u8>> {
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        if let Some(pipe) = pipe {
-            // A broken pipe is the end; the exit status shows the result.
-            let _ = pipe.take(MAX_SECRET).read_to_end(&mut bytes);
-        }
-        bytes
-    })
 }
 
 #[cfg(test)]
@@ -332,6 +304,12 @@ mod tests {
         assert_eq!(at("env:OPENAI_API_KEY"), Some(SecretRef::Env("OPENAI_API_KEY".into())));
         assert_eq!(at("file:keys/openai"), Some(SecretRef::File("/etc/x/keys/openai".into())));
         assert_eq!(SecretRef::parse("file:k", None), Some(SecretRef::File("k".into())));
+        assert_eq!(at("file:.env#A_1"), Some(SecretRef::Entry("/etc/x/.env".into(), "A_1".into())));
+        assert_eq!(at("file:c.json#/a/b"), Some(SecretRef::Entry("/etc/x/c.json".into(), "/a/b".into())));
+        for path in ["c#/key", "my#key", "#A", "c.json#/", "a#lsv2_pt_canary"] {
+            let parsed = SecretRef::parse(&format!("file:{path}"), Some(Path::new("/etc/x")));
+            assert_eq!(parsed, Some(SecretRef::File(Path::new("/etc/x").join(path))), "{path}");
+        }
         assert!(
             matches!(at("file:~/k"), Some(SecretRef::File(path)) if path.is_absolute() && !path.starts_with("/etc"))
         );

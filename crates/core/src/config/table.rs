@@ -155,8 +155,8 @@ impl<'s, 'd> Table<'s, 'd> {
             let place = if self.name.is_empty() { String::new() } else { format!(" in [{}]", self.name) };
             let more = match (key.value, nearest(key.value, self.known.iter().copied())) {
                 ("api_key" | "key" | "bearer" | "token", _) => {
-                    "; keys don't belong in this file: use api_key_env, api_key_file or \
-                     api_key_command"
+                    "; keys don't belong in this file: use api_key_env, api_key_file, \
+                     api_key_command or api_key_keyring"
                         .to_string()
                 }
                 (_, Some(near)) => format!("; did you mean `{near}`?"),

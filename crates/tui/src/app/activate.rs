@@ -29,7 +29,7 @@ impl App {
             return Vec::new();
         }
         self.overlays.push(FirstRun::default().into());
-        vec![Effect::FindLocalServer]
+        vec![Effect::FindLocalServer, Effect::FindImports]
     }
 
     /// Applies a reloaded configuration file. An invalid file changes nothing and is reported.

@@ -2,12 +2,14 @@
 
 use super::{App, Overlay};
 use crate::features::deployments::update::ListReport;
+use crate::features::profiles::file::Save;
 use crate::features::resources::sign_in;
 use crate::features::stream::bisect::BisectPage;
 use crate::session::msg::{Described, Effect, EffectResult, SubscriptionEvent, SubscriptionId};
 use crate::session::{Component, Requests};
 use crate::widgets::jobs::JobProgress;
 use runtail_api::{ApiError, AuthWaited, Kind};
+use runtail_core::config::import::Import;
 use std::sync::Arc;
 
 /// Memory limit of all event logs together, as a multiple of the limit of one.
@@ -373,12 +375,22 @@ impl App {
                 }
                 Requests::none()
             }
+            EffectResult::TargetChecked(number, result) => return self.on_target_checked(number, result),
             EffectResult::Tried(number, result) => self.session.catalog.on_tested(number, result, at),
             EffectResult::Drafted(Ok(draft)) => {
-                let page = crate::features::profiles::file::Save(draft);
-                self.overlays.push(crate::session::Paged::new(page).into());
+                self.open_save(Save { draft, import: None });
                 Requests::none()
             }
+            EffectResult::ImportsFound(found) => {
+                self.first_run().into_iter().for_each(|screen| screen.on_imports(&found));
+                Requests::none()
+            }
+            EffectResult::ImportDrafted(Ok((found, Some(draft)))) => {
+                self.open_save(Save { draft, import: Some(found) });
+                Requests::none()
+            }
+            EffectResult::ImportDrafted(Ok((found, None))) => nothing_to_import(&found),
+            EffectResult::ImportDrafted(Err(error)) => Requests::error(format!("{error}\n  Nothing was written.")),
             EffectResult::Drafted(Err(error)) => Requests::error(format!("{error}\n  Nothing was written.")),
             EffectResult::LocalServer(found) => {
                 self.first_run().into_iter().for_each(|screen| screen.on_local_server(found.clone()));
@@ -392,6 +404,12 @@ impl App {
             EffectResult::Saved(result) => self.session.catalog.on_saved(result),
         };
         self.apply(requests)
+    }
+
+    fn open_save(&mut self, page: Save) {
+        // A second request replaces the page of the first one.
+        self.overlays.retain(|overlay| !matches!(overlay, Overlay::Save(_)));
+        self.overlays.push(crate::session::Paged::new(page).into());
     }
 
     /// Shows a requested record if it is still awaited, because it would cover the user's current work.
@@ -441,6 +459,14 @@ impl App {
         let short = page.split_once("://").map_or(&*page, |(_, rest)| rest);
         self.notify(true, format!("Couldn't open the browser. URL copied: {short}\n{why}"));
         vec![Effect::Copy(link)]
+    }
+}
+
+fn nothing_to_import(found: &Import) -> Requests {
+    let skipped: String = found.skipped.iter().map(|one| format!("\n  {one}")).collect();
+    match skipped.is_empty() {
+        true => Requests::info(found.nothing()),
+        false => Requests::error(format!("{}{skipped}", found.nothing())),
     }
 }
 

@@ -2,13 +2,14 @@
 
 use super::{App, Overlay};
 use crate::features::changes::bulk::Bulk;
-use crate::features::changes::confirm::{Confirm, Stage};
+use crate::features::changes::confirm::{Confirm, Proposal, Stage};
 use crate::session::Route;
 use crate::session::effect::DeploymentDocument;
 use crate::session::msg::{Applied, Described, Effect, ResultPage};
 use crate::session::subject::Subject;
 use runtail_api::{ApiError, Choice, Kind, PlanError};
 use runtail_core::model::Preview;
+use runtail_core::text;
 use std::sync::Arc;
 
 impl App {
@@ -36,8 +37,9 @@ impl App {
         if let (Err(PlanError::Asked(error)), Some(_)) = (&planned, self.confirm_of(number)) {
             self.report_error(error);
         }
+        let now = self.session.now;
         match (self.confirm_of(number), planned) {
-            (Some(confirm), Ok(preview)) => confirm.stage = Stage::Ready(preview),
+            (Some(confirm), Ok(preview)) => confirm.on_planned(preview, now),
             (Some(confirm), Err(error)) => confirm.stage = Stage::Refused(error),
             // The dialog was closed meanwhile.
             (None, Ok(_)) => return vec![Effect::Forget(number)],
@@ -62,9 +64,10 @@ impl App {
         if let Some(page) = self.bulk_answer_of(number) {
             return page.on_planned(number, planned.map(|(preview, _)| preview));
         }
+        let now = self.session.now;
         match (self.confirm_of(number), planned) {
             (Some(confirm), Ok((preview, choice))) => {
-                confirm.stage = Stage::Ready(preview);
+                confirm.on_planned(preview, now);
                 confirm.choice = choice;
             }
             // There is nothing to do, so a notice replaces the dialog.
@@ -80,10 +83,42 @@ impl App {
         Vec::new()
     }
 
+    /// Applies what reading the target of a previewed change again has shown.
+    pub(super) fn on_target_checked(
+        &mut self,
+        number: u64,
+        result: Result<Option<Vec<String>>, ApiError>,
+    ) -> Vec<Effect> {
+        let requests = self.overlays.iter_mut().find_map(|overlay| match overlay {
+            Overlay::Confirm(confirm) if confirm.number == number => Some(confirm.on_checked(&self.session, result.clone())),
+            _ => None,
+        });
+        requests.map(|requests| self.apply(requests)).unwrap_or_default()
+    }
+
+    /// Returns whether the dialog of a change shows a new preview where the target has changed.
+    fn reviews_again(&mut self, number: u64) -> bool {
+        self.confirm_of(number).is_some_and(|confirm| matches!(confirm.proposal, Proposal::Service(_)))
+    }
+
+    /// Plans a change again whose target had changed when it was to be sent, if its dialog is still open.
+    fn review_again(&mut self, number: u64) -> Vec<Effect> {
+        let requests = self.overlays.iter_mut().find_map(|overlay| match overlay {
+            Overlay::Confirm(confirm) if confirm.number == number => Some(confirm.review_again(&self.session)),
+            _ => None,
+        });
+        requests.map(|requests| self.apply(requests)).unwrap_or_default()
+    }
+
     /// Applies the result of a sent change, and reports it even if its dialog was closed.
     pub(super) fn on_sent(&mut self, number: u64, sent: Result<Applied, ApiError>) -> Vec<Effect> {
         match sent {
             Ok(made) => self.on_applied(number, made),
+            Err(error) if error.kind == Kind::Stale && self.reviews_again(number) => {
+                self.session.restart_polls();
+                self.notify(true, format!("{}.", text::capitalized(&error.detail)));
+                self.review_again(number)
+            }
             Err(error) => {
                 match self.confirm_of(number) {
                     Some(_) => self.report_error(&error),

@@ -19,6 +19,10 @@ impl Changes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(number, (control_plane, plan));
     }
 
+    fn get(&self, number: u64) -> Option<(ControlPlane, Plan)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&number).cloned()
+    }
+
     /// Removes a change, so that it is sent at most once.
     pub fn take(&self, number: u64) -> Option<(ControlPlane, Plan)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&number)
@@ -32,6 +36,12 @@ pub async fn plan(services: &Services, number: u64, profile: &str, intent: &Inte
     let preview = Box::new(plan.preview.clone());
     services.changes.keep(number, control_plane, plan);
     Ok(preview)
+}
+
+/// Reads the target of a planned change again; nothing if the plan was sent or cancelled meanwhile.
+pub async fn check(services: &Services, number: u64) -> Option<Result<Option<Vec<String>>, ApiError>> {
+    let (control_plane, plan) = services.changes.get(number)?;
+    Some(control_plane.check_target(&plan).await)
 }
 
 /// Sends a change.

@@ -11,6 +11,7 @@ use super::two_servers;
 use super::{resources, row_detail};
 use crate::session::msg::{Described, Effect, EffectResult, RevisionRef, ServerRef};
 use runtail_api::{ApiError, CardOf, PlanError};
+use runtail_core::config::import::{Import, Places};
 use runtail_core::config::{ConfigError, Draft, SecretRef};
 use runtail_core::model::{FailureCard, StatusTime};
 use serde_json::Value;
@@ -74,6 +75,11 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
             let sent = changes::send(services, number, &profile).await;
             services.apply_error(&profile, sent.as_ref().err());
             EffectResult::Sent(number, sent)
+        }
+        Effect::CheckTarget(number, profile) => {
+            let checked = changes::check(services, number).await?;
+            services.apply_error(&profile, checked.as_ref().err());
+            EffectResult::TargetChecked(number, checked)
         }
         Effect::PlanAction(number, server, intent) => {
             let planned = actions::plan(services, number, &server, &intent).await;
@@ -164,6 +170,14 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
         Effect::Try(number, profile) => EffectResult::Tried(number, services.reach(&profile).await),
         Effect::FindLocalServer => {
             EffectResult::LocalServer(find_local_server(&LOCAL_PORTS, services.connections()).await)
+        }
+        Effect::FindImports => {
+            let read = || Box::new(Import::read(&Places::usual()));
+            EffectResult::ImportsFound(tokio::task::spawn_blocking(read).await.ok()?)
+        }
+        Effect::DraftImport(file) => {
+            let draft = move || Import::draft(&Places::usual(), &file).map(|(found, draft)| (Box::new(found), draft));
+            EffectResult::ImportDrafted(blocking(draft).await)
         }
         Effect::CheckSecrets(references) => {
             EffectResult::SecretsChecked(tokio::task::spawn_blocking(|| check_secrets(references)).await.ok()?)

@@ -8,6 +8,7 @@ use runtail_api::{
     Acted, ApiError, CancelTarget, Choice, GraphFacts, Listing, LoadedThread, PastInput, PlanError, ResourceIntent,
     RunStart, SentRequest, ServerInfo, StartError, ThreadIntent,
 };
+use runtail_core::config::import::Import;
 use runtail_core::config::{Config, ConfigError, Draft, Profile};
 use runtail_core::model::{
     Assistant, AuthAnswer, AuthAuthenticateRequest, Collection, FailureCard, Intent, Preview, SpecForm, StatusTime,
@@ -64,6 +65,8 @@ pub enum EffectResult {
     ThreadLoaded(u64, Result<Box<LoadedThread>, ApiError>),
     /// The journal, oldest entry first.
     Journal(Vec<SentRequest>),
+    /// Which other fields of a planned change's target differ by now, by its number; `None` if it can't be read again.
+    TargetChecked(u64, Result<Option<Vec<String>>, ApiError>),
     /// Whether a profile could be reached, by the number of the test.
     Tried(u64, Result<(), ApiError>),
     /// The draft of the configuration file.
@@ -74,6 +77,10 @@ pub enum EffectResult {
     HookFailed(String),
     /// The agent server that was found on this machine, if any.
     LocalServer(Option<LocalServer>),
+    /// What the official tools' files have.
+    ImportsFound(Box<Import>),
+    /// The draft of the configuration file with the profiles of the official tools, if there is any to add.
+    ImportDrafted(Result<(Box<Import>, Option<Box<Draft>>), ConfigError>),
     /// Why each of these references to secrets can't be read; `None` if it can.
     SecretsChecked(Vec<(String, Option<String>)>),
     /// The configuration of the demo, once its servers run, or why they could not be started.
@@ -104,6 +111,8 @@ impl EffectResult {
             EffectResult::Planned(..) | EffectResult::Sent(..) | EffectResult::Journal(_) | EffectResult::Tried(..) => {
                 None
             }
+            EffectResult::TargetChecked(..) => None,
+            EffectResult::ImportsFound(_) | EffectResult::ImportDrafted(_) => None,
             EffectResult::Drafted(_) | EffectResult::Saved(_) | EffectResult::HookFailed(_) => None,
             EffectResult::LocalServer(_) | EffectResult::DemoStarted(_) | EffectResult::SecretsChecked(_) => None,
         }
@@ -197,8 +206,14 @@ pub enum Effect {
     Configure(Box<Config>),
     /// Use the demo's poll settings, and suggest commands that use the demo (no result).
     UseDemo(Box<Config>),
+    /// Read the target of a planned change again, with the profile that planned it.
+    CheckTarget(u64, Arc<str>),
     /// Look for an agent server on this machine.
     FindLocalServer,
+    /// Look for profiles in the official tools' files.
+    FindImports,
+    /// Draft the configuration file with the profiles of the official tools.
+    DraftImport(PathBuf),
     /// Check whether references to secrets can be read. Their values are dropped at once.
     CheckSecrets(Vec<String>),
     /// Start the simulated servers of the demo.

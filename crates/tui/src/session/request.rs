@@ -132,6 +132,8 @@ pub enum ProfileRequest {
     Edit(Option<String>),
     /// Draft the configuration file with the unsaved edits.
     DraftFile,
+    /// Draft the configuration file with the profiles of the official tools.
+    Import,
 }
 
 impl From<ProfileRequest> for Request {

@@ -97,7 +97,8 @@ pub(super) fn merge(
             Some(_) => changed.push(name.as_str()),
         }
     }
-    let parts = [words("added", added), words("changed", changed), words("unchanged", same)];
+    let same = (!same.is_empty()).then(|| format!("{} unchanged", same.len()));
+    let parts = [words("added", added), words("changed", changed), same];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     notes.push(Note::fact(format!("The whole set of secrets is sent: {}.", parts.join("; "))));
     Ok(Merged { list: Some(all), notes })

@@ -201,7 +201,7 @@ fn removed_secrets_are_reported() {
         draft.changes.iter().map(Change::line).collect::<Vec<_>>(),
         ["secrets[B]: changed", "secrets[C]: added"]
     );
-    assert_eq!(draft.notes[0].text, "The whole set of secrets is sent: added C; changed B; unchanged A.");
+    assert_eq!(draft.notes[0].text, "The whole set of secrets is sent: added C; changed B; 1 unchanged.");
     assert!(matches!(draft.revision, NewRevision::Yes(why) if why == "secrets are sent"));
     let draft = update("remove_secrets = [\"A\"]", &record()).unwrap();
     assert_eq!(sent(&draft), ["B=beta-canary"]);

@@ -1,7 +1,7 @@
 //! An action on several marked threads: each is planned by itself, all are previewed together, and after one confirmation each is
 //! checked again and gets its request once. Esc stops before the next request.
 
-use super::confirm::next_node;
+use super::writers::next_node;
 use super::send_key::SendKey;
 use super::view;
 use crate::input::action::{Action, Context};

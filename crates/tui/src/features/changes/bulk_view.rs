@@ -1,7 +1,8 @@
 //! Draws the bulk answer by rules.
 
 use super::bulk_answer::{Answered, BulkAnswer, BulkStage, Progress};
-use super::confirm::{confirm_area, note_lines, wrapped};
+use super::confirm::confirm_area;
+use super::preview_lines::{note_lines, wrapped};
 use super::view::draw_preview;
 use crate::session::Cx;
 use crate::session::page::overlay_frame;

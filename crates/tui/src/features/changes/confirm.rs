@@ -1,24 +1,25 @@
 //! The confirmation dialog: a change is planned, previewed, and sent only on request. Its target is fixed when the dialog
 //! opens, so updates of the lists can't redirect it.
 
+use super::preview_lines::{preview_lines, wrapped};
 use super::send_key::SendKey;
+use super::target_check::TargetCheck;
 use super::view;
 use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
 use crate::session::msg::{Effect, ServerRef, ThreadRef, TwoServerIntent};
-use crate::session::{Component, Cx, Request, Requests};
+use crate::session::{Component, Cx, Request, Requests, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
-use crate::widgets::line::{Line, Piece, Tone, wrap};
+use crate::widgets::line::{Line, Tone};
 use crate::widgets::scroll::{Flat, Place};
 use crate::widgets::text_input::TextInput;
-use runtail_api::{ApiError, CancelAction, Choice, ForkChange, PlanError, ResourceIntent, ThreadIntent, Writer};
-use runtail_core::model::{Change, Intent, Preview};
+use jiff::Timestamp;
+use runtail_api::{ApiError, CancelAction, Choice, Kind, PlanError, ResourceIntent, ThreadIntent};
+use runtail_core::model::{Intent, Preview};
 use runtail_core::text;
 use std::sync::Arc;
-
-/// Maximum number of nodes that a preview lists to choose from.
-const MAX_WRITER_LINES: usize = 12;
+use std::time::Duration;
 
 /// A change that waits for confirmation.
 #[derive(Debug, Clone)]
@@ -37,6 +38,8 @@ pub struct Confirm {
     pub choice: Option<Choice>,
     /// Whether the send key may send.
     pub(super) send_key: SendKey,
+    /// What reading the target again has shown.
+    pub(super) check: TargetCheck,
     /// Scroll position in the preview.
     pub place: Place,
 }
@@ -177,58 +180,6 @@ impl Confirm {
         }
     }
 
-    /// Returns the node in whose name a state is edited, and those that can be chosen.
-    fn node_choice(&self) -> Option<(Option<&str>, &[Writer])> {
-        match (&self.stage, &self.choice) {
-            (Stage::Refused(PlanError::NeedsNode(_, nodes)), _) if !nodes.is_empty() => Some((None, nodes)),
-            (Stage::Ready(_), Some(Choice::AsNode { node, nodes })) => Some((node.as_deref(), nodes)),
-            _ => None,
-        }
-    }
-
-    /// Returns the lines of the nodes in whose name a state can be edited.
-    fn writer_lines(&self, key: &str, width: usize) -> Vec<Line> {
-        let Some((chosen, nodes)) = self.node_choice() else { return Vec::new() };
-        let at = chosen.and_then(|node| nodes.iter().position(|known| known.node == node));
-        // The chosen node stays visible in a long list.
-        let first = at.map_or(0, |at| at.saturating_sub(MAX_WRITER_LINES / 2));
-        let first = first.min(nodes.len().saturating_sub(MAX_WRITER_LINES));
-        let shown = nodes.iter().skip(first).take(MAX_WRITER_LINES);
-        let name_width = shown.clone().map(|one| text::width(&text::clean(&one.node))).max().unwrap_or(0).min(30);
-        let heading = match &self.stage {
-            Stage::Refused(_) => format!("Write as ({key} chooses the node)"),
-            _ => format!("Write as ({key} chooses another node)"),
-        };
-        let mut lines = vec![Line::new(), Line::of(Tone::Dim, &text::fit(&heading, width))];
-        if !matches!(self.stage, Stage::Refused(_)) {
-            lines.push(writer_line(chosen.is_none(), "the node that wrote last", ""));
-        }
-        for one in shown {
-            let name = text::seen(&one.node, name_width);
-            let pad = " ".repeat(name_width.saturating_sub(text::width(&name)));
-            let then = text::seen(&one.then, width.saturating_sub(name_width + 6));
-            lines.push(writer_line(chosen == Some(&*one.node), &format!("{name}{pad}"), &then));
-        }
-        if nodes.len() > first + MAX_WRITER_LINES || first > 0 {
-            lines.push(Line::of(Tone::Dim, &format!("    {} nodes in all", nodes.len())));
-        }
-        lines
-    }
-
-    /// Returns the same edit in the name of the next node.
-    fn as_next_node(&self) -> Option<Proposal> {
-        let (node, nodes) = self.node_choice()?;
-        let next = next_node(node, nodes).map(str::to_string);
-        let Proposal::Thread(server, mut intent) = self.proposal.clone() else { return None };
-        match &mut intent {
-            ThreadIntent::EditState { edit, .. } | ThreadIntent::Fork { change: ForkChange::Edit(edit), .. } => {
-                edit.as_node = next;
-            }
-            _ => return None,
-        }
-        Some(Proposal::Thread(server, intent))
-    }
-
     /// Returns the actions for the footer, depending on the stage.
     fn useful_actions(&self) -> &'static [&'static str] {
         let has_option = self.node_choice().is_some();
@@ -242,7 +193,7 @@ impl Confirm {
     }
 
     /// Returns the lines of the preview.
-    pub fn lines(&self, width: usize) -> Vec<Line> {
+    pub fn lines(&self, now: Timestamp, width: usize) -> Vec<Line> {
         let mut lines = Vec::new();
         match &self.stage {
             Stage::Planning => lines.push(Line::of(Tone::Dim, "Loading the current state…")),
@@ -272,98 +223,17 @@ impl Confirm {
             lines.push(Line::new());
             lines.push(Line::of(Tone::Dim, &option));
         }
+        if let Stage::Ready(preview) = &self.stage {
+            let kind = preview.target.as_ref().map_or("target", |target| target.kind);
+            lines.extend(self.check.lines(kind, now, width));
+        }
         lines
     }
-}
-
-fn writer_line(is_chosen: bool, name: &str, then: &str) -> Line {
-    let (mark, tone) = if is_chosen { ("  ● ", Tone::Strong) } else { ("    ", Tone::Plain) };
-    Line::of(Tone::Accent, mark).with(tone, name).with(Tone::Dim, &format!("  {then}"))
-}
-
-/// Returns the node after a node in a list; after the last one none, which is the node that wrote last.
-pub(super) fn next_node<'a>(node: Option<&str>, nodes: &'a [Writer]) -> Option<&'a str> {
-    let at = node.and_then(|node| nodes.iter().position(|known| known.node == node));
-    let next = match (node, at) {
-        (None, _) => 0,
-        (Some(_), Some(at)) => at + 1,
-        (Some(_), None) => return None,
-    };
-    nodes.get(next).map(|next| &*next.node)
 }
 
 /// Returns the area of the preview; the prompt is below it.
 pub fn confirm_area(area: Area) -> Area {
     Area { h: area.h.saturating_sub(2), ..area }
-}
-
-pub(super) fn wrapped(tone: Tone, text: &str, width: usize) -> Vec<Line> {
-    wrap(text, width).iter().map(|line| Line::of(tone, line)).collect()
-}
-
-/// Returns the notes of a preview.
-pub(super) fn note_lines(preview: &Preview, width: usize) -> Vec<Line> {
-    let mut lines = Vec::new();
-    for note in &preview.notes {
-        let (mark, tone) = if note.warns { ("! ", Tone::Moving) } else { ("· ", Tone::Dim) };
-        for (i, part) in wrap(&note.text, width.saturating_sub(2)).iter().enumerate() {
-            lines.push(Line::of(tone, if i == 0 { mark } else { "  " }).with(Tone::Plain, part));
-        }
-    }
-    lines
-}
-
-/// Returns the lines of a preview: the changes, the consequences, and the exact request.
-pub fn preview_lines(preview: &Preview, width: usize) -> Vec<Line> {
-    let mut lines = Vec::new();
-    let inner = width.saturating_sub(2);
-    let heading = |lines: &mut Vec<Line>, text: &str| {
-        if !lines.is_empty() {
-            lines.push(Line::new());
-        }
-        lines.push(Line::of(Tone::Dim, text));
-    };
-    if !preview.changes.is_empty() {
-        heading(&mut lines, "Changes");
-        preview.changes.iter().for_each(|change| lines.extend(change_lines(change, inner)));
-    }
-    let revision = preview.revision.sentence();
-    let notes = note_lines(preview, inner);
-    if !(revision.is_empty() && notes.is_empty()) {
-        heading(&mut lines, "Consequences");
-        let revision = if revision.is_empty() { Vec::new() } else { wrapped(Tone::Plain, &revision, inner) };
-        lines.extend(revision.into_iter().chain(notes).map(indented));
-    }
-    for (n, request) in preview.requests().enumerate() {
-        let number = if preview.then.is_empty() { String::new() } else { format!(" {}", n + 1) };
-        heading(&mut lines, &format!("Request{number}"));
-        let first = format!("{} {}", request.method, request.url);
-        let body = request.body.as_ref().and_then(|body| serde_json::to_string_pretty(body).ok());
-        for text in std::iter::once(first).chain(body) {
-            lines.extend(wrapped(Tone::Dim, &text, inner).into_iter().map(indented));
-        }
-    }
-    lines
-}
-
-/// Returns the lines of a change, with a sign before what is added or removed.
-fn change_lines(change: &Change, width: usize) -> Vec<Line> {
-    let (sign, tone) = match (&change.before, &change.after) {
-        (None, Some(_)) => ("+ ", Tone::Good),
-        (Some(_), None) => ("- ", Tone::Bad),
-        _ => ("  ", Tone::Plain),
-    };
-    let parts = wrap(&change.line(), width.saturating_sub(2));
-    let line = |(i, part): (usize, &String)| {
-        indented(Line::of(tone, if i == 0 { sign } else { "    " }).with(Tone::Plain, part))
-    };
-    parts.iter().enumerate().map(line).collect()
-}
-
-/// Puts a line of a section below its heading.
-fn indented(mut line: Line) -> Line {
-    line.left.insert(0, Piece { text: "  ".into(), tone: Tone::Plain });
-    line
 }
 
 impl Confirm {
@@ -377,8 +247,36 @@ impl Confirm {
             typed: TextInput::line(""),
             choice: None,
             send_key: SendKey::default(),
+            check: TargetCheck::default(),
             place: Place::at_start(),
         }
+    }
+
+    /// Shows the preview of the planned change.
+    pub fn on_planned(&mut self, preview: Box<Preview>, now: Timestamp) {
+        self.stage = Stage::Ready(preview);
+        // Other targets have no call that reads them again alone.
+        self.check.begin(now, matches!(self.proposal, Proposal::Service(_)));
+    }
+
+    /// Applies what reading the target again has shown. A change of it is planned again.
+    pub fn on_checked(&mut self, session: &Session, result: Result<Option<Vec<String>>, ApiError>) -> Requests {
+        match result {
+            Err(error) if error.kind == Kind::Stale && matches!(self.stage, Stage::Ready(_)) => {
+                self.review_again(session)
+            }
+            result => {
+                self.check.on_read(session.now, result);
+                Requests::none()
+            }
+        }
+    }
+
+    /// Plans the change again, because its target has changed.
+    pub fn review_again(&mut self, session: &Session) -> Requests {
+        let out = self.replan(session, self.proposal.clone());
+        self.check.changed_at = Some(session.now);
+        out
     }
 
     /// Plans the change. Sends no write request.
@@ -392,14 +290,14 @@ impl Confirm {
     }
 
     /// Replaces the proposal and plans it.
-    fn replan(&mut self, cx: &Cx<'_>, proposal: Proposal) -> Requests {
+    fn replan(&mut self, session: &Session, proposal: Proposal) -> Requests {
         let forget = Effect::Forget(self.number);
-        if cx.session.is_read_only(&self.profile) {
+        if session.is_read_only(&self.profile) {
             let mut out = Requests::from(Request::Close).and(forget);
-            out.notify(true, cx.session.read_only_text(&self.profile));
+            out.notify(true, session.read_only_text(&self.profile));
             return out;
         }
-        *self = Confirm::new(cx.session.next_change.take(), self.profile.clone(), proposal);
+        *self = Confirm::new(session.next_change.take(), self.profile.clone(), proposal);
         Requests::from(forget).and(self.plan())
     }
 
@@ -420,7 +318,7 @@ impl Confirm {
     /// Toggles the option of a change. This is another request, so it is planned again.
     fn toggle_option(&mut self, cx: &Cx<'_>) -> Requests {
         if let Some(other) = self.as_next_node() {
-            return self.replan(cx, other);
+            return self.replan(cx.session, other);
         }
         if !matches!(self.stage, Stage::Ready(_)) {
             return Requests::none();
@@ -438,7 +336,7 @@ impl Confirm {
             _ => return Requests::none(),
         };
         let typed = self.typed.clone();
-        let out = self.replan(cx, other);
+        let out = self.replan(cx.session, other);
         self.typed = typed;
         out
     }
@@ -449,7 +347,7 @@ impl Confirm {
         match self.proposal.clone() {
             Proposal::Thread(server, ThreadIntent::Again { thread, .. }) => {
                 let intent = ThreadIntent::Again { thread, recursion_limit: Some(limit) };
-                self.replan(cx, Proposal::Thread(server, intent))
+                self.replan(cx.session, Proposal::Thread(server, intent))
             }
             _ => Requests::none(),
         }
@@ -535,8 +433,8 @@ impl Confirm {
         self.typed.key(key);
     }
 
-    fn rows(&self, area: Area) -> Flat {
-        Flat { first: 0, end: self.lines(area.w.saturating_sub(2) as usize).len() as u64 }
+    fn rows(&self, cx: &Cx<'_>, area: Area) -> Flat {
+        Flat { first: 0, end: self.lines(cx.session.now, area.w.saturating_sub(2) as usize).len() as u64 }
     }
 }
 
@@ -580,13 +478,13 @@ impl Component for Confirm {
 
     fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
         let area = confirm_area(cx.area);
-        let rows = self.rows(area);
+        let rows = self.rows(cx, area);
         self.place.page(&rows, area.h.into(), lines);
     }
 
     fn jump_to_edge(&mut self, cx: &Cx<'_>, start: bool) {
         let area = confirm_area(cx.area);
-        let rows = self.rows(area);
+        let rows = self.rows(cx, area);
         match start {
             true => self.place.to_start(&rows, area.h.into()),
             false => self.place.to_end(&rows, area.h.into(), false),
@@ -599,7 +497,7 @@ impl Component for Confirm {
 
     fn relayout(&mut self, cx: &Cx<'_>) {
         let area = confirm_area(cx.area);
-        let rows = self.rows(area);
+        let rows = self.rows(cx, area);
         self.place.clamp(&rows, area.h.into());
     }
 
@@ -610,6 +508,21 @@ impl Component for Confirm {
 
     fn profile(&self) -> Option<&str> {
         Some(&self.profile)
+    }
+
+    /// Reads the target again now and then, so that a change by someone else is seen before sending.
+    fn on_tick(&mut self, cx: &Cx<'_>) -> Requests {
+        match matches!(self.stage, Stage::Ready(_)) && self.check.is_due(cx.session.now) {
+            true => {
+                self.check.is_running = true;
+                Effect::CheckTarget(self.number, self.profile.clone()).into()
+            }
+            false => Requests::none(),
+        }
+    }
+
+    fn next_tick(&self, cx: &Cx<'_>) -> Option<Duration> {
+        matches!(self.stage, Stage::Ready(_)).then(|| self.check.next_tick(cx.session.now)).flatten()
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {

@@ -8,9 +8,12 @@ pub mod deployment_form;
 pub mod editor;
 pub mod journal;
 pub mod profile_form;
+mod preview_lines;
 mod resource_documents;
 mod send_key;
+mod target_check;
 mod view;
+mod writers;
 
 use crate::session::subject::Subject;
 use std::collections::BTreeMap;

@@ -9,7 +9,7 @@ use crate::widgets::canvas::Canvas;
 use crate::widgets::form_lines::{FormLines, Part, flow, mark, one_line, option, padded, problem_lines};
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::text_input::TextInput;
-use runtail_core::config::{KeyPlace, ProfileForm, REGIONS, ServerPlace};
+use runtail_core::config::{KeyPlace, Keyring, ProfileForm, REGIONS, ServerPlace};
 use runtail_core::text;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -230,10 +230,14 @@ impl ProfileFields {
             Stop::Key if is_empty(&values.key) => Some(match values.key_place {
                 KeyPlace::Variable => "Enter the variable's name.",
                 KeyPlace::File => "Enter the file's path.",
+                KeyPlace::Keychain => "Enter the entry's service, or SERVICE/ACCOUNT.",
                 _ => "Enter the command.",
             }),
             // A pasted key would end up in the file.
             Stop::Key if values.key.starts_with("lsv2_") => Some("Enter where the key is, never the key itself."),
+            Stop::Key if values.key_place == KeyPlace::Keychain => {
+                Keyring::parse(&values.key, &values.name).err().map(|_| "Enter SERVICE or SERVICE/ACCOUNT.")
+            }
             _ => None,
         }
     }
@@ -256,7 +260,13 @@ impl ProfileFields {
             (Stop::Address, ..) => "such as http://127.0.0.1:2024".into(),
             (Stop::KeyPlace, ..) => "only where the key is; never the key itself".into(),
             (Stop::Key, _, KeyPlace::File) => "a file that only you can read (chmod 600)".into(),
-            (Stop::Key, _, KeyPlace::Keychain) => format!("stored by: {}", KeyPlace::store_command()),
+            (Stop::Key, _, KeyPlace::Keychain) => match Keyring::parse(&values.key, &values.name) {
+                Ok(entry) => match entry.store_command() {
+                    Some(store) => format!("store it with: {store}"),
+                    None => "Runtail can't read this system's keychain; use a file or a command".into(),
+                },
+                Err(_) => String::new(),
+            },
             (Stop::Key, _, KeyPlace::Command) => "a command that prints the key".into(),
             (Stop::Workspace, ..) => "its id; only for keys of a whole organization".into(),
             (Stop::Label, ..) => "PROD makes it read-only, unless --write is given".into(),

@@ -65,7 +65,7 @@ pub(super) fn confirm(confirm: &Confirm, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -
     let (word, name) = phrase.unwrap_or_else(|| title.split_once(' ').unwrap_or((&title, "")));
     frame(cx, canvas, word, name, &confirm.profile);
     let room = confirm_area(area);
-    let lines = confirm.lines(room.w.saturating_sub(2) as usize);
+    let lines = confirm.lines(cx.session.now, room.w.saturating_sub(2) as usize);
     // The prompt follows the preview.
     let y = draw_preview(canvas, area, &confirm.place, &lines);
     let key = |id: &str| cx.session.keymap.keys_of(id).first().map(|k| k.to_string()).unwrap_or_default();

@@ -161,6 +161,12 @@ pub const COMMANDS: &[Command] = &[
     command("profiles", ArgumentKind::Nothing, "All profiles: use, switch, test, add, edit, save", |_, _| {
         Route::Profiles.into()
     }),
+    command(
+        "import",
+        ArgumentKind::Nothing,
+        "Add the profiles of the official tools: ~/.langsmith/config.json, .env, langgraph.json (preview first)",
+        |_, _| Request::Profile(ProfileRequest::Import).into(),
+    ),
     command("doctor", ArgumentKind::Nothing, "Diagnose connection problems", |_, _| Route::Doctor.into()),
     command("integrations", ArgumentKind::Nothing, "GitHub accounts that deployments are built from", |cx, _| {
         list(cx, Collection::Integrations(GithubApp::Deployments), "")

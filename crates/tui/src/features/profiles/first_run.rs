@@ -1,4 +1,4 @@
-//! The first-run screen: four ways to begin.
+//! The first-run screen: ways to begin.
 
 use super::first_run_view;
 use crate::input::action::{Action, Context};
@@ -10,6 +10,7 @@ use crate::session::{Component, Cx, Request, Requests};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::text_input::TextInput;
 use runtail_core::config::edit::server_profile;
+use runtail_core::config::import::{Import, short};
 
 /// The choices, in their order. Their numbers never change, so that a server that is found moves nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,10 +23,22 @@ pub enum Choice {
     LangSmith,
     /// Open an agent server by its address.
     Other,
+    /// Add the profiles of the official tools. It is offered if there are any.
+    Import,
 }
 
 /// All choices.
-pub const CHOICES: [Choice; 4] = [Choice::Demo, Choice::Local, Choice::LangSmith, Choice::Other];
+pub const CHOICES: [Choice; 5] = [Choice::Demo, Choice::Local, Choice::LangSmith, Choice::Other, Choice::Import];
+/// The index of the choice that takes an address.
+const OTHER: usize = 3;
+
+/// The profiles of the official tools.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Importable {
+    pub count: usize,
+    /// Their files.
+    pub files: String,
+}
 
 /// The search for an agent server on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -43,6 +56,8 @@ pub struct FirstRun {
     pub selected: usize,
     /// The agent server on this machine.
     pub local: Search,
+    /// The profiles of the official tools, if there are any.
+    pub(super) importable: Option<Importable>,
     /// The address being typed.
     pub(super) address: Option<TextInput>,
     /// Whether the demo is being started.
@@ -55,6 +70,20 @@ impl FirstRun {
     /// Applies the result of the search for an agent server on this machine.
     pub fn on_local_server(&mut self, found: Option<LocalServer>) {
         self.local = found.map_or(Search::NotFound, Search::Found);
+    }
+
+    /// Applies what the official tools' files have.
+    pub fn on_imports(&mut self, found: &Import) {
+        let mut files: Vec<String> = found.profiles.iter().map(|one| short(&one.file)).collect();
+        files.dedup();
+        let count = found.profiles.len();
+        self.importable = (count > 0).then(|| Importable { count, files: files.join(", ") });
+    }
+
+    /// Returns the choices that are offered.
+    pub(super) fn choices(&self) -> &'static [Choice] {
+        let (import, usual) = (&CHOICES[..], &CHOICES[..=OTHER]);
+        if self.importable.is_some() { import } else { usual }
     }
 
     /// Shows why the demo could not be started.
@@ -87,6 +116,12 @@ impl FirstRun {
                 let typed = cx.session.catalog.first_typed().filter(|known| known.profile.control_plane.is_some());
                 ProfileRequest::Edit(typed.map(|known| known.profile.name.clone())).into()
             }
+            // Without any, they may have been written since.
+            Choice::Import if self.importable.is_none() => {
+                self.selected = 0;
+                Requests::info("Looking for profiles of the official tools…").and(Effect::FindImports)
+            }
+            Choice::Import => ProfileRequest::Import.into(),
             Choice::Other => {
                 self.address.get_or_insert_with(|| TextInput::line(""));
                 Requests::none()
@@ -135,20 +170,21 @@ impl Component for FirstRun {
 
     fn paste(&mut self, _cx: &Cx<'_>, text: &str) {
         // A pasted address can only mean this choice.
-        self.selected = CHOICES.len() - 1;
+        self.selected = OTHER;
         self.address.get_or_insert_with(|| TextInput::line("")).insert(text);
     }
 
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
         let typed = || cx.session.catalog.first_typed().map(|known| known.profile.name.clone());
         let chosen = match action {
-            Action::Open => CHOICES.get(self.selected),
+            Action::Open => self.choices().get(self.selected),
             Action::View1 => CHOICES.first(),
             Action::View2 => CHOICES.get(1),
             Action::View3 => CHOICES.get(2),
-            Action::View4 => CHOICES.get(3),
+            Action::View4 => CHOICES.get(OTHER),
+            Action::View5 => CHOICES.get(4),
             Action::Anyway | Action::Save if typed().is_none() => {
-                return Requests::info("No profile yet. Choose one of the four options first.");
+                return Requests::info("No profile yet. Choose one of the options first.");
             }
             Action::Anyway => return typed().map(|name| ProfileRequest::UseAnyway(name).into()).unwrap_or_default(),
             Action::Save => return ProfileRequest::DraftFile.into(),
@@ -158,7 +194,7 @@ impl Component for FirstRun {
     }
 
     fn step(&mut self, _cx: &Cx<'_>, lines: isize, _whole_window: bool) {
-        self.selected = self.selected.saturating_add_signed(lines).min(CHOICES.len() - 1);
+        self.selected = self.selected.saturating_add_signed(lines).min(self.choices().len() - 1);
         self.address = self.address.take().filter(|address| !address.is_empty());
     }
 

@@ -1,6 +1,6 @@
 //! Draws the first-run screen: the choices with what is known of each, and the outcome of the last one.
 
-use super::first_run::{CHOICES, Choice, FirstRun, Search};
+use super::first_run::{Choice, FirstRun, Search};
 use crate::session::Cx;
 use crate::session::catalog::{Catalog, KEY_VARIABLE};
 use crate::widgets::canvas::Canvas;
@@ -35,7 +35,7 @@ pub(super) fn draw(screen: &FirstRun, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> O
         .collect();
     lines.push(Line::new());
     let mut cursor = None;
-    for (n, choice) in CHOICES.iter().enumerate() {
+    for (n, choice) in screen.choices().iter().enumerate() {
         let is_selected = n == screen.selected;
         let mut line = Line::of(Tone::Accent, if is_selected { "▌ " } else { "  " });
         line.push(Tone::Dim, &format!("{}  ", n + 1));
@@ -93,6 +93,13 @@ fn label_of(screen: &FirstRun, catalog: &Catalog, choice: Choice) -> (String, To
             let set = if catalog.origin.has_key { "is set" } else { "isn't set" };
             plain("Connect to LangSmith", &format!("{KEY_VARIABLE} {set} · choose a region"))
         }
+        Choice::Import => match &screen.importable {
+            None => plain("Import profiles", ""),
+            Some(found) => {
+                let profiles = if found.count == 1 { "1 profile".into() } else { format!("{} profiles", found.count) };
+                plain(&format!("Import {profiles}"), &format!("from {}", text::clean(&found.files)))
+            }
+        },
         Choice::Other => plain("Open another server", "enter its URL"),
     }
 }

@@ -26,11 +26,20 @@ pub(super) fn cure(profile: &Profile, error: &ApiError) -> Option<String> {
     let workspace = profile.workspace.as_deref().map(|id| format!(" of workspace {}", text::short_id(id)));
     let key = format!("a key{}", workspace.unwrap_or_default());
     Some(match profile.key.as_ref().or(profile.bearer.as_ref())? {
-        // The environment of a running process can't be changed.
-        SecretSource::Env(name) => format!("set {name} to {key} and start Runtail again."),
-        SecretSource::File(path) => format!("put {key} into {}, then test it again.", path.display()),
+        SecretSource::Env(name) => format!("set {name} to {key}, then press t."),
+        SecretSource::File(path) => format!("put {key} into {}, then press t.", path.display()),
+        SecretSource::Entry(path, entry) => {
+            format!("put {key} into {}, as {entry}, then press t.", path.display())
+        }
+        SecretSource::Keyring(entry) => match entry.store_command() {
+            Some(store) => format!("store {key} with {store}, then press t."),
+            None => return None,
+        },
         SecretSource::Command(words) => {
-            format!("check {}, which must print {key}, then test it again.", words.first().map_or("", |word| word))
+            format!(
+                "check the command {}, which must print {key}, then press t.",
+                words.first().map_or("", |word| word)
+            )
         }
         SecretSource::Given(_) => return None,
     })
@@ -46,6 +55,10 @@ impl Catalog {
             ProfileRequest::UseAnyway(name) => self.use_anyway(&name),
             ProfileRequest::Edit(name) => self.edit_profile(name.as_deref()),
             ProfileRequest::DraftFile => self.draft_file(),
+            ProfileRequest::Import => match &self.origin.file {
+                None => Requests::error("No home directory found; use --config FILE."),
+                Some(file) => Effect::DraftImport(file.clone()).into(),
+            },
         }
     }
 

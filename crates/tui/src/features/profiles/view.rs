@@ -190,6 +190,12 @@ fn key(profile: &Profile) -> String {
         SecretSource::File(path) => {
             format!("file:{}", path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default())
         }
+        SecretSource::Entry(path, entry) => {
+            let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+            // The last part of a JSON pointer names the value.
+            format!("file:{name}#{}", entry.rsplit('/').next().unwrap_or_default())
+        }
+        SecretSource::Keyring(entry) => format!("keyring:{}", entry.setting(&profile.name)),
         SecretSource::Command(words) => format!("command:{} …", words.first().map_or("", |w| w)),
         SecretSource::Given(_) => "built-in".into(),
     };

@@ -61,6 +61,8 @@ pub(super) const ROWS: &[Binding] = &[
         .named("Connect to LangSmith"),
     bind("first_run.other", FirstRun, &["4"], A::View4, "other server", "Open an agent server by its URL")
         .named("Open another server"),
+    bind("first_run.import", FirstRun, &["5"], A::View5, "import", "Add the profiles of the official tools")
+        .named("Import profiles"),
     bind("first_run.anyway", FirstRun, &["U"], A::Anyway, "use anyway", "Use the profile although the check failed")
         .named("Use it anyway"),
     bind("first_run.save", FirstRun, &["s"], A::Save, "save", "Show the diff, then write the file")

@@ -1,0 +1,79 @@
+//! The choice of the node in whose name a state is edited.
+
+use super::confirm::{Confirm, Proposal, Stage};
+use crate::widgets::line::{Line, Tone};
+use runtail_api::{Choice, ForkChange, PlanError, ThreadIntent, Writer};
+use runtail_core::text;
+
+/// Maximum number of nodes that a preview lists to choose from.
+const MAX_WRITER_LINES: usize = 12;
+
+impl Confirm {
+    /// Returns the node in whose name a state is edited, and those that can be chosen.
+    pub(super) fn node_choice(&self) -> Option<(Option<&str>, &[Writer])> {
+        match (&self.stage, &self.choice) {
+            (Stage::Refused(PlanError::NeedsNode(_, nodes)), _) if !nodes.is_empty() => Some((None, nodes)),
+            (Stage::Ready(_), Some(Choice::AsNode { node, nodes })) => Some((node.as_deref(), nodes)),
+            _ => None,
+        }
+    }
+
+    /// Returns the lines of the nodes in whose name a state can be edited.
+    pub(super) fn writer_lines(&self, key: &str, width: usize) -> Vec<Line> {
+        let Some((chosen, nodes)) = self.node_choice() else { return Vec::new() };
+        let at = chosen.and_then(|node| nodes.iter().position(|known| known.node == node));
+        // The chosen node stays visible in a long list.
+        let first = at.map_or(0, |at| at.saturating_sub(MAX_WRITER_LINES / 2));
+        let first = first.min(nodes.len().saturating_sub(MAX_WRITER_LINES));
+        let shown = nodes.iter().skip(first).take(MAX_WRITER_LINES);
+        let name_width = shown.clone().map(|one| text::width(&text::clean(&one.node))).max().unwrap_or(0).min(30);
+        let heading = match &self.stage {
+            Stage::Refused(_) => format!("Write as ({key} chooses the node)"),
+            _ => format!("Write as ({key} chooses another node)"),
+        };
+        let mut lines = vec![Line::new(), Line::of(Tone::Dim, &text::fit(&heading, width))];
+        if !matches!(self.stage, Stage::Refused(_)) {
+            lines.push(writer_line(chosen.is_none(), "the node that wrote last", ""));
+        }
+        for one in shown {
+            let name = text::seen(&one.node, name_width);
+            let pad = " ".repeat(name_width.saturating_sub(text::width(&name)));
+            let then = text::seen(&one.then, width.saturating_sub(name_width + 6));
+            lines.push(writer_line(chosen == Some(&*one.node), &format!("{name}{pad}"), &then));
+        }
+        if nodes.len() > first + MAX_WRITER_LINES || first > 0 {
+            lines.push(Line::of(Tone::Dim, &format!("    {} nodes in all", nodes.len())));
+        }
+        lines
+    }
+
+    /// Returns the same edit in the name of the next node.
+    pub(super) fn as_next_node(&self) -> Option<Proposal> {
+        let (node, nodes) = self.node_choice()?;
+        let next = next_node(node, nodes).map(str::to_string);
+        let Proposal::Thread(server, mut intent) = self.proposal.clone() else { return None };
+        match &mut intent {
+            ThreadIntent::EditState { edit, .. } | ThreadIntent::Fork { change: ForkChange::Edit(edit), .. } => {
+                edit.as_node = next;
+            }
+            _ => return None,
+        }
+        Some(Proposal::Thread(server, intent))
+    }
+}
+
+fn writer_line(is_chosen: bool, name: &str, then: &str) -> Line {
+    let (mark, tone) = if is_chosen { ("  ● ", Tone::Strong) } else { ("    ", Tone::Plain) };
+    Line::of(Tone::Accent, mark).with(tone, name).with(Tone::Dim, &format!("  {then}"))
+}
+
+/// Returns the node after a node in a list; after the last one none, which is the node that wrote last.
+pub(super) fn next_node<'a>(node: Option<&str>, nodes: &'a [Writer]) -> Option<&'a str> {
+    let at = node.and_then(|node| nodes.iter().position(|known| known.node == node));
+    let next = match (node, at) {
+        (None, _) => 0,
+        (Some(_), Some(at)) => at + 1,
+        (Some(_), None) => return None,
+    };
+    nodes.get(next).map(|next| &*next.node)
+}
