@@ -100,7 +100,9 @@ mod keychain {
         home.write("runtail/config.toml", &with("langsmith/team"));
         let said = |ended: Ended| format!("{}{}", ended.out, ended.err);
         let list = said(home.runtail(&["deployments", "list"]).await);
-        for part in [&*format!("the program {PROGRAM}, which reads the keychain, is not installed"), "use …_file or …_command"] {
+        for part in
+            [&*format!("the program {PROGRAM}, which reads the keychain, is not installed"), "use …_file or …_command"]
+        {
             assert!(list.contains(part), "{part}: {list}");
         }
         install(&home, if cfg!(target_os = "macos") { "exit 44" } else { "exit 1" });
@@ -147,7 +149,11 @@ async fn import_shows_the_changes_and_writes_only_when_confirmed() {
     home.write("runtail/config.toml", own);
     // A script has to confirm.
     let asked = home.runtail(&["config", "import"]).await.expect(2);
-    assert!(asked.err.contains("Add 2 profiles to ~/runtail/config.toml: not confirmed; nothing was written"), "{}", asked.err);
+    assert!(
+        asked.err.contains("Add 2 profiles to ~/runtail/config.toml: not confirmed; nothing was written"),
+        "{}",
+        asked.err
+    );
     let dry = home.runtail(&["config", "import", "--dry-run", "-o", "table"]).await.expect(0);
     for line in ["PROFILE  SERVER  WORKSPACE  KEY", "us       us      ws-1", "work     us"] {
         assert!(dry.out.contains(line), "{line}\n{}", dry.out);
@@ -191,9 +197,19 @@ async fn import_uses_the_key_and_reports_what_is_missing() {
     .await;
     let home = Home::new();
     let nothing = home.runtail(&["config", "import", "--yes"]).await.expect(0);
-    assert!(nothing.err.contains("there is no ~/.langsmith/config.json, ./.env or ./langgraph.json"), "{}", nothing.err);
+    assert!(
+        nothing.err.contains("there is no ~/.langsmith/config.json, ./.env or ./langgraph.json"),
+        "{}",
+        nothing.err
+    );
     assert!(!home.path().join("runtail/config.toml").exists());
-    home.write("work/prod.env", &format!("export LANGCHAIN_API_KEY=\"{CANARY}\"\nLANGSMITH_ENDPOINT={}\nLANGSMITH_WORKSPACE_ID=ws-2\n", server.url));
+    home.write(
+        "work/prod.env",
+        &format!(
+            "export LANGCHAIN_API_KEY=\"{CANARY}\"\nLANGSMITH_ENDPOINT={}\nLANGSMITH_WORKSPACE_ID=ws-2\n",
+            server.url
+        ),
+    );
     home.write("work/langgraph.json", r#"{"env": "prod.env"}"#);
     #[cfg(unix)]
     {

@@ -92,6 +92,96 @@ fn deleting_requires_the_exact_name_and_ctrl_s() {
     assert!(sent(&dash.keys("<ctrl-s><ctrl-s>")).is_empty(), "the request is sent only once");
 }
 
+/// Lets time pass until the target is checked again, and returns the number of its plan.
+fn checked(dash: &mut Dash) -> u64 {
+    for _ in 0..120 {
+        dash.later(1000);
+        let effects = dash.feed(Msg::Tick);
+        if let [Effect::CheckTarget(number, _)] = effects.as_slice() {
+            return *number;
+        }
+        assert!(effects.iter().all(|effect| !matches!(effect, Effect::CheckTarget(..))), "{effects:?}");
+    }
+    panic!("the target is not checked");
+}
+
+#[test]
+fn open_previews_check_their_target_and_show_when() {
+    let (mut dash, number) = deletion((100, 30));
+    let shown = |dash: &mut Dash, part: &str| assert!(dash.screen().contains(part), "{part}: {}", dash.screen());
+    shown(&mut dash, "The deployment is checked again while this preview is open.");
+    assert_eq!(checked(&mut dash), number);
+    assert!(dash.feed(Msg::Tick).is_empty(), "one check at a time");
+    assert!(!dash.screen().contains("Checked"), "nothing is claimed before the answer");
+    dash.done(EffectResult::TargetChecked(number, Ok(Some(Vec::new()))));
+    dash.later(2000);
+    shown(&mut dash, "Checked 2s ago: the deployment hasn't changed since you opened it.");
+    assert_eq!(dash.app.next_tick(), Some(std::time::Duration::from_secs(1)), "the age is redrawn each second");
+    assert_eq!(checked(&mut dash), number);
+    dash.done(EffectResult::TargetChecked(number, Ok(Some(vec!["latest_revision_id".into()]))));
+    shown(&mut dash, "what this change is about hasn't changed. Changed since: latest_revision_id.");
+    assert_eq!(checked(&mut dash), number);
+    let error = dash.error("eu", Kind::Server(503));
+    dash.done(EffectResult::TargetChecked(number, Err(error)));
+    shown(&mut dash, "Couldn't check the deployment again (");
+    // A result of another preview is ignored, and a closed one checks nothing.
+    dash.done(EffectResult::TargetChecked(number + 7, Ok(Some(Vec::new()))));
+    shown(&mut dash, "Couldn't check the deployment again (");
+    dash.keys("<Esc>");
+    dash.later(100_000);
+    assert!(dash.feed(Msg::Tick).iter().all(|effect| !matches!(effect, Effect::CheckTarget(..))));
+}
+
+#[test]
+fn changed_target_is_previewed_again() {
+    let (mut dash, first) = deletion((100, 30));
+    dash.keys("support-b");
+    assert_eq!(checked(&mut dash), first);
+    let stale = dash.error("eu", Kind::Stale);
+    let effects = dash.done(EffectResult::TargetChecked(first, Err(stale.clone())));
+    assert!(effects.contains(&Effect::Forget(first)), "{effects:?}");
+    let second = planned(&mut dash, &effects);
+    dash.later(3000);
+    let screen = dash.screen();
+    assert!(screen.contains("The deployment changed; noticed 3s ago. Review the new preview."), "{screen}");
+    assert!(!screen.contains("support-b<"), "{screen}");
+    // The name has to be typed again. A change that is seen only when the request is sent is previewed again, too.
+    assert!(sent(&dash.keys("ot<ctrl-s>")).is_empty());
+    dash.keys("<Backspace><Backspace>support-bot");
+    assert_eq!(sent(&dash.keys("<ctrl-s>")), [second]);
+    let effects = dash.done(EffectResult::Sent(second, Err(stale)));
+    planned(&mut dash, &effects);
+    let screen = dash.screen();
+    assert!(
+        screen.contains("noticed 0s ago. Review the new preview.") && screen.contains("Type support-bot"),
+        "{screen}"
+    );
+}
+
+#[test]
+fn secrets_that_are_sent_again_are_one_line() {
+    use runtail_core::model::{Change, NewRevision};
+    let (mut dash, number) = deletion((100, 40));
+    let secret = |name: &str| json!({"name": name, "value": "***"});
+    let mut update = preview(&Intent::DeleteDeployment { id: "d".into(), delete_tracing_project: false, force: false });
+    update.request.method = "PATCH".into();
+    update.request.body = Some(json!({"secrets": [secret("A"), secret("B"), secret("NEW")]}));
+    update.revision = NewRevision::Yes("secrets are sent".into());
+    let change = |name: &str, before: Option<&str>, after: Option<&str>| Change {
+        path: format!("secrets[{name}]"),
+        before: before.map(Into::into),
+        after: after.map(Into::into),
+    };
+    update.changes = vec![change("NEW", None, Some("***")), change("OLD", Some("***"), None)];
+    dash.done(EffectResult::Planned(number, Ok(Box::new(update.clone()))));
+    let line = "= secrets: 2 unchanged, sent again because each update replaces the whole set";
+    assert!(dash.screen().contains(line), "{}", dash.screen());
+    // A new record has no secrets that are sent again.
+    update.request.method = "POST".into();
+    dash.done(EffectResult::Planned(number, Ok(Box::new(update))));
+    assert!(!dash.screen().contains("sent again"), "{}", dash.screen());
+}
+
 #[test]
 fn held_ctrl_s_does_not_send_a_new_plan() {
     let mut dash = demo_like((100, 30));

@@ -1,6 +1,7 @@
 //! The forms: a new and an existing deployment, a profile, and the first run.
 
 use runtail_api::{Kind, Listing};
+use runtail_core::config::import::{Import, Places};
 use runtail_core::model::{
     Collection, Consent, DeploymentSpec, GithubApp, Intent, NewRevision, PlainRequest, Preview, SpecForm,
 };
@@ -247,7 +248,7 @@ fn profile_is_a_form_with_regions_and_key_places() {
     press(&mut dash, "<Tab><Right><Right>");
     insta::assert_snapshot!("profile_form_140x40", dash.screen());
     let text = document(&dash);
-    assert!(text.contains("region = \"apac\"") && text.contains("api_key_command = ["), "{text}");
+    assert!(text.contains("region = \"apac\"") && text.contains("api_key_keyring = \"langsmith\""), "{text}");
     let effects = dash.keys("<ctrl-s>");
     assert!(matches!(effects.as_slice(), [Effect::Try(_, profile)] if profile.name == "apac"), "{effects:?}");
     // A profile that the form can't show is edited as TOML.
@@ -287,6 +288,63 @@ fn first_run_looks_again_and_opens_an_address() {
     dash.keys("<Esc>4bot.example.com<Enter>");
     let known = dash.app.session.catalog.known("bot").expect("a profile");
     assert_eq!(known.profile.agent_servers[0].1.as_str(), "https://bot.example.com/");
+}
+
+#[test]
+fn first_run_imports_profiles_of_the_official_tools() {
+    let home = tempfile::tempdir().unwrap();
+    let (tool, file) = (home.path().join("config.json"), home.path().join("runtail/config.toml"));
+    let places = Places { langsmith: Some(tool.clone()), project: None };
+    let mut dash = first_run((140, 40));
+    dash.app.session.catalog.origin.file = Some(file.clone());
+    dash.done(EffectResult::ImportsFound(Box::new(Import::read(&places))));
+    assert!(!dash.screen().contains("Import"), "{}", dash.screen());
+    assert_eq!(dash.keys("5"), [Effect::FindImports], "the files may have been written since");
+    std::fs::write(
+        &tool,
+        r#"{"profiles": {"eu": {"api_key": "canary", "api_url": "https://eu.api.smith.langchain.com"},
+        "x": {"api_url": "http://ls.example.com"}}}"#,
+    )
+    .unwrap();
+    dash.done(EffectResult::ImportsFound(Box::new(Import::read(&places))));
+    assert!(dash.screen().contains("5  Import 1 profile"), "{}", dash.screen());
+    // The file is drafted, shown, and written only on request.
+    assert_eq!(dash.keys("<Down><Down><Down><Down><Down><Enter>"), [Effect::DraftImport(file.clone())]);
+    let draft = || Import::draft(&places, &file).map(|(found, draft)| (Box::new(found), draft));
+    dash.done(EffectResult::ImportDrafted(draft()));
+    let screen = dash.screen();
+    for line in [
+        "╭ Import · ",
+        "+ eu · region eu · key stays in ",
+        "✗ not added: x (",
+        "+ [profiles.eu]",
+        "#/profiles/eu/api_key\"",
+        "ctrl-s writes the file",
+    ] {
+        assert!(screen.contains(line), "{line}: {screen}");
+    }
+    assert!(!screen.contains("canary") && !file.exists());
+    let effects = dash.keys("<ctrl-s>");
+    let [Effect::SaveFile(draft)] = effects.as_slice() else { panic!("{effects:?}") };
+    draft.write().unwrap();
+    assert!(!std::fs::read_to_string(&file).unwrap().contains("canary"));
+}
+
+#[test]
+fn import_that_adds_nothing_says_why() {
+    let home = tempfile::tempdir().unwrap();
+    let (tool, file) = (home.path().join("config.json"), home.path().join("config.toml"));
+    std::fs::write(&tool, r#"{"profiles": {"us": {"api_key": "canary"}}}"#).unwrap();
+    std::fs::write(&file, TWO).unwrap();
+    let mut dash = Dash::new(TWO, (140, 40));
+    dash.app.session.catalog.origin.file = Some(file.clone());
+    assert_eq!(dash.keys(":import<Enter>"), [Effect::DraftImport(file.clone())]);
+    let places = Places { langsmith: Some(tool), project: None };
+    let drafted = Import::draft(&places, &file).map(|(found, draft)| (Box::new(found), draft));
+    dash.done(EffectResult::ImportDrafted(drafted));
+    assert!(dash.app.overlays.is_empty() && dash.screen().contains("Nothing to import."), "{}", dash.screen());
+    dash.keys("!");
+    assert!(dash.screen().contains("your configuration has a profile of this name"), "{}", dash.screen());
 }
 
 #[test]

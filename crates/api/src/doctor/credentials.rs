@@ -105,9 +105,7 @@ fn missing(which: Which, error: &SecretError) -> Check {
         SecretError::NoKeychain(Some(program)) => {
             check.to_do(format!("install {program}, or use a file or a command for the {word} in the profile"))
         }
-        SecretError::NoKeychain(None) => {
-            check.to_do(format!("use a file or a command for the {word} in the profile"))
-        }
+        SecretError::NoKeychain(None) => check.to_do(format!("use a file or a command for the {word} in the profile")),
         SecretError::Command { program, .. } if program == "security" || program == "secret-tool" => {
             check.to_do("unlock the keychain, or look up the entry by hand")
         }
@@ -136,7 +134,9 @@ fn shape(which: Which, source: &SecretSource, secret: &str, now: Timestamp) -> C
         _ => "100 characters or more",
     };
     let mode = match source {
-        SecretSource::File(path) | SecretSource::Entry(path, _) => super::machine::mode(path).map(|mode| format!(" (mode {mode:03o})")),
+        SecretSource::File(path) | SecretSource::Entry(path, _) => {
+            super::machine::mode(path).map(|mode| format!(" (mode {mode:03o})"))
+        }
         _ => None,
     };
     let found = format!("{source}{}: {kind}, {length}", mode.unwrap_or_default());

@@ -240,7 +240,8 @@ impl Import {
         match document.get("env") {
             Some(Value::String(file)) => {
                 let named = folder.join(file);
-                let same = |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
+                let same =
+                    |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
                 if named != own && !same(&named, &own) {
                     self.read_env_file(&named, folder);
                 }
@@ -402,7 +403,9 @@ fn exposed(path: &Path) -> Option<String> {
         let mode = std::fs::metadata(path).ok()?.permissions().mode();
         if mode & 0o077 != 0 {
             let path = crate::model::shell_word(&path.to_string_lossy());
-            return Some(format!("others can read the file with the key, so Runtail won't use it until you run: chmod 600 {path}"));
+            return Some(format!(
+                "others can read the file with the key, so Runtail won't use it until you run: chmod 600 {path}"
+            ));
         }
     }
     #[cfg(not(unix))]

@@ -163,10 +163,7 @@ mod tests {
     #[test]
     fn commands_of_both_systems_name_the_entry_and_never_the_key() {
         let entry = Keyring { service: "Lang Smith".into(), account: "prod".into() };
-        assert_eq!(
-            Program::Security.lookup(&entry),
-            ["find-generic-password", "-s", "Lang Smith", "-a", "prod", "-w"]
-        );
+        assert_eq!(Program::Security.lookup(&entry), ["find-generic-password", "-s", "Lang Smith", "-a", "prod", "-w"]);
         assert_eq!(Program::SecretTool.lookup(&entry), ["lookup", "service", "Lang Smith", "account", "prod"]);
         assert_eq!(Program::Security.store(&entry), "security add-generic-password -U -s 'Lang Smith' -a prod -w");
         assert_eq!(

@@ -7,7 +7,9 @@ use super::secret::file_and_entry;
 use super::table::{At, Source, Table, mismatch, strings_of, table_of, text_of};
 use super::theme::Themes;
 use super::units::{self, DURATION_FORM, SIZE_FORM};
-use super::{Config, ConfigError, EventLogLimits, Keyring, Mouse, Notify, Poll, Profile, SecretSource, Timestamps, Ui, nearest};
+use super::{
+    Config, ConfigError, EventLogLimits, Keyring, Mouse, Notify, Poll, Profile, SecretSource, Timestamps, Ui, nearest,
+};
 use crate::model::ThreadSearch;
 use std::collections::BTreeMap;
 use std::ops::Range;

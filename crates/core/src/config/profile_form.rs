@@ -171,9 +171,7 @@ impl ProfileForm {
 
 fn key_of(table: &dyn TableLike) -> Result<(KeyPlace, String), ConfigError> {
     let [variable, file, command, keyring] = KEYS;
-    for (key, place) in
-        [(variable, KeyPlace::Variable), (file, KeyPlace::File), (keyring, KeyPlace::Keychain)]
-    {
+    for (key, place) in [(variable, KeyPlace::Variable), (file, KeyPlace::File), (keyring, KeyPlace::Keychain)] {
         if let Some(item) = table.get(key) {
             return Ok((place, scalar(item).ok_or_else(|| not_one_text(key))?));
         }

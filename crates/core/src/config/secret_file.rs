@@ -22,7 +22,8 @@ pub(super) fn read_entry(path: &Path, entry: &str) -> Result<String, SecretError
     if !entry.starts_with('/') {
         let variables = env_file::variables(&text);
         let variable = variables.into_iter().rfind(|one| one.name == entry);
-        let variable = variable.filter(|one| !one.value.is_empty()).ok_or_else(|| failed("it is not set there".into()))?;
+        let variable =
+            variable.filter(|one| !one.value.is_empty()).ok_or_else(|| failed("it is not set there".into()))?;
         return match variable.is_literal {
             true => Ok(variable.value),
             false => Err(failed("its value refers to another variable; name that one".into())),
@@ -76,9 +77,11 @@ mod tests {
         write(&env, "A=old\nexport A=\"canary-a\"\r\nB=${A}\nC=\n");
         assert_eq!(read(&env, "A").unwrap().expose_secret(), "canary-a");
         let place = format!("in the file {}", env.display());
-        for (entry, why) in
-            [("B", "its value refers to another variable; name that one"), ("C", "it is not set there"), ("D", "it is not set there")]
-        {
+        for (entry, why) in [
+            ("B", "its value refers to another variable; name that one"),
+            ("C", "it is not set there"),
+            ("D", "it is not set there"),
+        ] {
             let error = read(&env, entry).unwrap_err().to_string();
             assert_eq!(error, format!("cannot read {entry} {place}: {why}"));
         }

@@ -90,7 +90,9 @@ impl App {
         result: Result<Option<Vec<String>>, ApiError>,
     ) -> Vec<Effect> {
         let requests = self.overlays.iter_mut().find_map(|overlay| match overlay {
-            Overlay::Confirm(confirm) if confirm.number == number => Some(confirm.on_checked(&self.session, result.clone())),
+            Overlay::Confirm(confirm) if confirm.number == number => {
+                Some(confirm.on_checked(&self.session, result.clone()))
+            }
             _ => None,
         });
         requests.map(|requests| self.apply(requests)).unwrap_or_default()

@@ -1,9 +1,9 @@
 //! An action on several marked threads: each is planned by itself, all are previewed together, and after one confirmation each is
 //! checked again and gets its request once. Esc stops before the next request.
 
-use super::writers::next_node;
 use super::send_key::SendKey;
 use super::view;
+use super::writers::next_node;
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
 use crate::session::msg::{Effect, ServerRef, ThreadRef};

@@ -194,7 +194,9 @@ impl Confirm {
 
     /// Returns the lines of the preview.
     pub fn lines(&self, now: Timestamp, width: usize) -> Vec<Line> {
-        let mut lines = Vec::new();
+        let target = self.preview().and_then(|preview| preview.target.as_ref());
+        let kind = target.map_or("target", |target| target.kind);
+        let mut lines = self.check.changed_lines(kind, now, width);
         match &self.stage {
             Stage::Planning => lines.push(Line::of(Tone::Dim, "Loading the current state…")),
             Stage::Refused(error) => {
@@ -223,8 +225,7 @@ impl Confirm {
             lines.push(Line::new());
             lines.push(Line::of(Tone::Dim, &option));
         }
-        if let Stage::Ready(preview) = &self.stage {
-            let kind = preview.target.as_ref().map_or("target", |target| target.kind);
+        if matches!(self.stage, Stage::Ready(_)) {
             lines.extend(self.check.lines(kind, now, width));
         }
         lines
@@ -254,9 +255,9 @@ impl Confirm {
 
     /// Shows the preview of the planned change.
     pub fn on_planned(&mut self, preview: Box<Preview>, now: Timestamp) {
+        // The target of another change is read again just before sending only.
+        self.check.begin(now, matches!(self.proposal, Proposal::Service(_)) && preview.target.is_some());
         self.stage = Stage::Ready(preview);
-        // Other targets have no call that reads them again alone.
-        self.check.begin(now, matches!(self.proposal, Proposal::Service(_)));
     }
 
     /// Applies what reading the target again has shown. A change of it is planned again.

@@ -34,10 +34,7 @@ pub fn preview_lines(preview: &Preview, width: usize) -> Vec<Line> {
         preview.changes.iter().for_each(|change| lines.extend(change_lines(change, inner)));
         let resent = resent_secrets(preview);
         if resent > 0 {
-            let s = if resent == 1 { "" } else { "s" };
-            let said = format!(
-                "secrets: {resent} unchanged secret{s}, sent again because each update replaces the whole set"
-            );
+            let said = format!("secrets: {resent} unchanged, sent again because each update replaces the whole set");
             let parts = wrap(&said, inner.saturating_sub(2));
             lines.extend(parts.iter().enumerate().map(|(i, part)| {
                 indented(Line::of(Tone::Dim, if i == 0 { "= " } else { "    " }).with(Tone::Plain, part))

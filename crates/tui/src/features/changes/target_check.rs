@@ -15,11 +15,23 @@ const INTERVAL: SignedDuration = SignedDuration::from_secs(15);
 const SLOW_INTERVAL: SignedDuration = SignedDuration::from_mins(1);
 const LONG: SignedDuration = SignedDuration::from_mins(10);
 
+/// Whether a target is read again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Checks {
+    /// There is no target, or it is of another kind.
+    #[default]
+    Never,
+    Regularly,
+    /// The service has no call for it.
+    Unsupported,
+}
+
 /// What reading the target again has shown.
 #[derive(Debug, Clone, Default)]
 pub struct TargetCheck {
-    /// When the preview was made; nothing if the target can't be read again.
-    since: Option<Timestamp>,
+    checks: Checks,
+    /// When the preview was made.
+    since: Timestamp,
     /// When a check was last finished, whatever its result.
     tried_at: Option<Timestamp>,
     /// When the target was last read, and which other fields of it have changed.
@@ -33,8 +45,9 @@ pub struct TargetCheck {
 
 impl TargetCheck {
     /// Begins with a new preview.
-    pub(super) fn begin(&mut self, now: Timestamp, can_read: bool) {
-        *self = TargetCheck { since: can_read.then_some(now), changed_at: self.changed_at, ..TargetCheck::default() };
+    pub(super) fn begin(&mut self, now: Timestamp, has_target: bool) {
+        let checks = if has_target { Checks::Regularly } else { Checks::Never };
+        *self = TargetCheck { checks, since: now, changed_at: self.changed_at, ..TargetCheck::default() };
     }
 
     /// Applies the result of a check: the other fields that have changed; nothing if there is no call that reads the target.
@@ -42,16 +55,16 @@ impl TargetCheck {
         (self.is_running, self.tried_at, self.problem) = (false, Some(now), None);
         match result {
             Ok(Some(others)) => self.read = Some((now, others)),
-            Ok(None) => self.since = None,
+            Ok(None) => self.checks = Checks::Unsupported,
             Err(error) => self.problem = Some(error.badge()),
         }
     }
 
     fn due_at(&self, now: Timestamp) -> Option<Timestamp> {
-        let since = self.since.filter(|_| !self.is_running)?;
-        let wait = if now.duration_since(since) > LONG { SLOW_INTERVAL } else { INTERVAL };
-        let due = self.tried_at.map_or(since + FIRST, |at| at + wait);
-        Some(due)
+        let is_slow = now.duration_since(self.since) > LONG;
+        let wait = if is_slow { SLOW_INTERVAL } else { INTERVAL };
+        let due = self.tried_at.map_or(self.since + FIRST, |at| at + wait);
+        (self.checks == Checks::Regularly && !self.is_running).then_some(due)
     }
 
     /// Returns whether the target should be read now.
@@ -67,32 +80,42 @@ impl TargetCheck {
         self.due_at(now).map(until).into_iter().chain(ages).min()
     }
 
-    /// Returns the lines about the target, which is of a kind (`deployment`).
-    pub(super) fn lines(&self, kind: &str, now: Timestamp, width: usize) -> Vec<Line> {
-        let ago = |at: Timestamp| format!("{} ago", text::age(Duration::try_from(now - at).unwrap_or_default()));
-        let mut lines = Vec::new();
-        if let Some(at) = self.changed_at {
-            let said = format!("The {kind} changed; noticed {}. Review the new preview.", ago(at));
-            lines.extend(wrapped(Tone::Moving, &said, width));
-        }
-        if let Some((at, others)) = &self.read {
-            let said = match others.as_slice() {
-                [] => format!("Checked {}: the {kind} hasn't changed since you opened it.", ago(*at)),
-                others => format!(
-                    "Checked {}: what this change is about hasn't changed since you opened it. Changed: {}.",
-                    ago(*at),
-                    text::clean(&others.join(", "))
-                ),
-            };
-            lines.extend(wrapped(Tone::Dim, &said, width));
-        }
-        if let Some(problem) = &self.problem {
-            let said = format!("Couldn't check the {kind} again ({problem}). It is checked before anything is sent.");
-            lines.extend(wrapped(Tone::Moving, &said, width));
-        }
-        if !lines.is_empty() {
-            lines.insert(0, Line::new());
-        }
+    /// Returns the lines about a change of the target, which is of a kind (`deployment`).
+    pub(super) fn changed_lines(&self, kind: &str, now: Timestamp, width: usize) -> Vec<Line> {
+        let Some(at) = self.changed_at else { return Vec::new() };
+        let said = format!("The {kind} changed; noticed {}. Review the new preview.", ago(at, now));
+        let mut lines = wrapped(Tone::Moving, &said, width);
+        lines.push(Line::new());
         lines
     }
+
+    /// Returns the lines about the last check. There are always some, so that its result moves nothing.
+    pub(super) fn lines(&self, kind: &str, now: Timestamp, width: usize) -> Vec<Line> {
+        if self.checks == Checks::Never {
+            return Vec::new();
+        }
+        let said = match (&self.problem, &self.read) {
+            _ if self.checks == Checks::Unsupported => format!("The service has no call that reads the {kind} again."),
+            (Some(problem), _) => {
+                format!("Couldn't check the {kind} again ({problem}). It is checked before anything is sent.")
+            }
+            (None, None) => format!("The {kind} is checked again while this preview is open."),
+            (None, Some((at, others))) if others.is_empty() => {
+                format!("Checked {}: the {kind} hasn't changed since you opened it.", ago(*at, now))
+            }
+            (None, Some((at, others))) => {
+                let others = text::clean(&others.join(", ")).into_owned();
+                let checked = ago(*at, now);
+                format!("Checked {checked}: what this change is about hasn't changed. Changed since: {others}.")
+            }
+        };
+        let tone = if self.problem.is_some() { Tone::Moving } else { Tone::Dim };
+        let mut lines = vec![Line::new()];
+        lines.extend(wrapped(tone, &said, width));
+        lines
+    }
+}
+
+fn ago(at: Timestamp, now: Timestamp) -> String {
+    format!("{} ago", text::age(Duration::try_from(now - at).unwrap_or_default()))
 }

@@ -44,10 +44,14 @@ impl Page for Save {
 fn import_lines(import: &Import, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut add = |tone, mark: &str, said: &str| {
-        let parts = wrap(&text::clean(said), width.saturating_sub(4));
-        lines.extend(parts.iter().enumerate().map(|(i, part)| {
-            Line::of(tone, if i == 0 { mark } else { "    " }).with(Tone::Plain, part)
-        }));
+        let parts = wrap(&text::clean(said), width.saturating_sub(6));
+        let indent = " ".repeat(text::width(mark));
+        lines.extend(
+            parts
+                .iter()
+                .enumerate()
+                .map(|(i, part)| Line::of(tone, if i == 0 { mark } else { &indent }).with(Tone::Plain, part)),
+        );
     };
     add(Tone::Plain, "", "Profiles of the official tools. Their files are only read, and the keys stay in them.");
     for one in &import.profiles {

@@ -11,6 +11,7 @@ use crate::widgets::canvas::Canvas;
 use crate::widgets::text_input::TextInput;
 use runtail_core::config::edit::server_profile;
 use runtail_core::config::import::{Import, short};
+use std::path::Path;
 
 /// The choices, in their order. Their numbers never change, so that a server that is found moves nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,7 +75,12 @@ impl FirstRun {
 
     /// Applies what the official tools' files have.
     pub fn on_imports(&mut self, found: &Import) {
-        let mut files: Vec<String> = found.profiles.iter().map(|one| short(&one.file)).collect();
+        // The files of the project are in the working directory, so their names are enough.
+        let name = |path: &Path| match path.file_name().map(|name| name.to_string_lossy().into_owned()) {
+            Some(name) if name != "config.json" => name,
+            _ => short(path),
+        };
+        let mut files: Vec<String> = found.profiles.iter().map(|one| name(&one.file)).collect();
         files.dedup();
         let count = found.profiles.len();
         self.importable = (count > 0).then(|| Importable { count, files: files.join(", ") });

@@ -39,7 +39,9 @@ impl DeploymentForm {
         };
         let demo = if cx.session.settings.demo { " · DEMO" } else { "" };
         let on = if self.profile.is_empty() { String::new() } else { format!(" · {}", text::clean(&self.profile)) };
-        let title = format!("{title}{on}{demo} · fields marked * are required");
+        // An update has no required field.
+        let legend = if self.is_new { " · fields marked * are required" } else { "" };
+        let title = format!("{title}{on}{demo}{legend}");
         let mut keys = vec![("editor.preview", "preview".to_string()), ("editor.next", "next field".into())];
         if let Some(hint) = self.focus_keys() {
             keys.insert(1, ("", hint.into()));
