@@ -22,15 +22,18 @@ pub enum Command {
     /// Print the configuration in use, without secrets
     Show,
     /// Add the profiles of the official tools
-    ///
-    /// Reads ~/.langsmith/config.json (or the file in LANGSMITH_CONFIG_FILE), and .env and langgraph.json in the current
-    /// folder, and never changes them. Keys stay there: a new profile refers to its key. The changes to the configuration
-    /// file are shown and written only after a confirmation; existing profiles stay as they are.
-    ///
-    /// Exit codes: 0 done, or nothing to add · 1 not written · 2 not confirmed, or the configuration file is invalid.
-    #[command(verbatim_doc_comment)]
+    #[command(after_long_help = IMPORT_NOTES)]
     Import(Import),
 }
+
+const IMPORT_NOTES: &str = "\
+Reads ~/.langsmith/config.json (or the file in LANGSMITH_CONFIG_FILE), and .env and langgraph.json in the current folder, and never \
+changes them. Keys stay there: a new profile refers to its key. The changes to the configuration file are shown, and written only \
+after a confirmation. Existing profiles stay as they are.
+
+A row's status is `added`, `new` (with --dry-run) or `skipped`, which has a `reason`.
+
+Exit codes: 0 done, or nothing to add · 1 not written · 2 not confirmed, or the configuration file is invalid.";
 
 /// Options of `config import`.
 #[derive(Debug, Args)]

@@ -40,6 +40,7 @@ const READS: &[&str] = &[
     "-d bot store search a.b",
     "doctor",
     "config show",
+    "config import --dry-run",
 ];
 
 /// Commands that read from an agent server.
@@ -251,6 +252,7 @@ impl World {
             std::fs::write(&path, text).expect("written");
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("rights");
         };
+        write(".env", "LANGSMITH_API_KEY=lsv2_pt_canary_of_a_project\n", 0o600);
         write("key", "lsv2_pt_canary_of_the_key\n", 0o600);
         // The file is readable by others.
         write("log", "", 0o666);

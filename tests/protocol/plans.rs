@@ -259,6 +259,31 @@ async fn revisions_that_cannot_be_pinned_are_not_rolled_back() {
 }
 
 #[tokio::test]
+async fn the_target_of_a_plan_is_checked_without_sending_anything() {
+    let (sim, control, record) = sim().await;
+    let folder = tempfile::tempdir().unwrap();
+    let update = |toml: &str| Intent::UpdateDeployment { id: id(&record), spec: spec(toml) };
+    let secrets = |value: &str| update(&format!("[secrets]\nK = {}", secret(&folder, value)));
+    let (mine, push) = (secrets("canary-four"), update("source_config.build_on_push = false"));
+    let (mine, push) = (control.plan(&mine).await.unwrap(), control.plan(&push).await.unwrap());
+    assert_eq!(control.check_target(&mine).await, Ok(Some(Vec::new())), "nothing has changed");
+    assert_eq!(writes(&sim).len(), 0);
+    // Another client changes what one of the plans is about.
+    let other = control.plan(&secrets("canary-three")).await.unwrap();
+    control.apply(&other).await.unwrap();
+    let error = control.check_target(&mine).await.unwrap_err();
+    assert!(error.kind == Kind::Stale && !error.to_string().contains("canary"), "{error}");
+    let changed = control.check_target(&push).await.unwrap().unwrap();
+    assert!(changed.iter().any(|field| field == "secrets[K]"), "{changed:?}");
+    assert!(!format!("{changed:?}").contains("canary"));
+    assert_eq!(writes(&sim).len(), 1);
+    // A new deployment has no target.
+    let create = Intent::CreateDeployment(spec(&format!("name = \"new\"\n{GITHUB}")));
+    let create = control.plan(&create).await.unwrap();
+    assert_eq!(control.check_target(&create).await, Ok(None));
+}
+
+#[tokio::test]
 async fn nothing_is_sent_if_the_target_changed() {
     let (sim, control, record) = sim().await;
     let folder = tempfile::tempdir().unwrap();

@@ -115,6 +115,7 @@ fn open_previews_check_their_target_and_show_when() {
     assert!(!dash.screen().contains("Checked"), "nothing is claimed before the answer");
     dash.done(EffectResult::TargetChecked(number, Ok(Some(Vec::new()))));
     dash.later(2000);
+    dash.feed(Msg::Tick);
     shown(&mut dash, "Checked 2s ago: the deployment hasn't changed since you opened it.");
     assert_eq!(dash.app.next_tick(), Some(std::time::Duration::from_secs(1)), "the age is redrawn each second");
     assert_eq!(checked(&mut dash), number);
@@ -142,6 +143,7 @@ fn changed_target_is_previewed_again() {
     assert!(effects.contains(&Effect::Forget(first)), "{effects:?}");
     let second = planned(&mut dash, &effects);
     dash.later(3000);
+    dash.feed(Msg::Tick);
     let screen = dash.screen();
     assert!(screen.contains("The deployment changed; noticed 3s ago. Review the new preview."), "{screen}");
     assert!(!screen.contains("support-b<"), "{screen}");
