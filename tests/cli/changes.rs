@@ -303,7 +303,7 @@ async fn secret_options_are_references() {
         json!([{"name": "OPENAI_API_KEY", "value": "***"}, {"name": "NEW", "value": "***"}])
     );
     assert!(
-        done.stderr.contains("  secrets[NEW]: added\n") && done.stderr.contains("added NEW; unchanged OPENAI_API_KEY"),
+        done.stderr.contains("  secrets[NEW]: added\n") && done.stderr.contains("added NEW; 1 unchanged"),
         "{}",
         done.stderr
     );

@@ -91,7 +91,8 @@ fn switching_requires_a_reachable_profile() {
     );
     let screen = dash.screen();
     assert!(
-        screen.contains("the server rejected the key · U uses it anyway") && screen.contains("Invalid API key"),
+        screen.contains("✗ 401 0s ago: the server rejected the key · U uses it anyway")
+            && screen.contains("Invalid API key"),
         "{screen}"
     );
     assert!(!screen.contains("r retries"), "an unused profile stops no polling: {screen}");
@@ -316,7 +317,8 @@ fn edited_profile_is_used_once_reachable_and_stays_unsaved() {
     dash.app.open_profiles();
     let screen = dash.screen();
     assert!(
-        screen.contains("the server rejected the key · U uses it anyway") && screen.contains("not saved; s shows"),
+        screen.contains("✗ 401 0s ago: the server rejected the key · U uses it anyway")
+            && screen.contains("not saved; s shows"),
         "{screen}"
     );
     let notice = &dash.app.session.notices.last().unwrap().text;

@@ -85,7 +85,12 @@ fn missing(which: Which, error: &SecretError) -> Check {
         SecretError::Command { program, why, .. } => SecretError::Command { program, why, said: None },
         other => other,
     };
-    let check = Check::bad(Fault::Configuration, name, error.to_string());
+    let found = match &error {
+        // The fix has the command.
+        SecretError::NoEntry { entry, .. } => format!("the keychain has no entry {entry}"),
+        error => error.to_string(),
+    };
+    let check = Check::bad(Fault::Configuration, name, found);
     match &error {
         SecretError::NotSet(variable) => check
             .likely("the variable is not exported, or set in another shell")

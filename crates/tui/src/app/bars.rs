@@ -55,6 +55,7 @@ pub(super) fn header_layout(app: &App, width: u16) -> Header {
     if app.session.settings.demo {
         start.push(Tone::Accent, if is_brief { "DEMO " } else { "DEMO  " });
     }
+    let is_first_run = matches!(app.overlays.first(), Some(Overlay::FirstRun(_)));
     let health: Vec<Health> = app.session.profiles.iter().map(|profile| health(app, profile)).collect();
     let mut lists = vec![health_list(&health, false, true)];
     let count_well = health.iter().filter(|h| h.is_well()).count() > 1;
@@ -66,7 +67,7 @@ pub(super) fn header_layout(app: &App, width: u16) -> Header {
     let with = |counters: &Line, list: &Line| {
         let mut line = counters.clone();
         line.right.extend(badges.right.iter().cloned());
-        if matches!(app.overlays.first(), Some(Overlay::FirstRun(_))) {
+        if is_first_run {
             line = line.right(Tone::Dim, "no profile yet");
         }
         for known in app.session.catalog.all.iter().filter(|known| known.will_be_used()) {
@@ -87,7 +88,11 @@ pub(super) fn header_layout(app: &App, width: u16) -> Header {
     // First a form beside which all tabs fit, else one beside which the current tab and its neighbors do.
     let fits = |wanted: usize| choices.iter().find(|right| room(right) >= wanted);
     let right = fits(all).or_else(|| fits(MIN_TABS.min(all))).or(choices.last()).cloned().unwrap_or_default();
-    let tabs = tabs::fitted(&tabs, room(&right).max(8), is_brief);
+    // Without a profile there is no list that the first tab could show.
+    let tabs = match is_first_run && tabs.len() == 1 {
+        true => Fitted::default(),
+        false => tabs::fitted(&tabs, room(&right).max(8), is_brief),
+    };
     Header { start, tabs, right }
 }
 

@@ -18,30 +18,27 @@ fn only_server(list: &[Profile]) -> Option<ServerRef> {
     Some(ServerRef { profile: profile.as_str().into(), name: name.as_str().into(), url: url.as_str().into() })
 }
 
-/// Returns what to do about a rejected or missing key.
-pub(super) fn cure(profile: &Profile, error: &ApiError) -> Option<String> {
+/// Returns what to do about a rejected or missing key. `test`: the key that tests the profile, where there is one.
+pub(super) fn cure(profile: &Profile, error: &ApiError, test: Option<&str>) -> Option<String> {
     if !matches!(error.kind, Kind::Unauthorized | Kind::Refused) {
         return None;
     }
     let workspace = profile.workspace.as_deref().map(|id| format!(" of workspace {}", text::short_id(id)));
     let key = format!("a key{}", workspace.unwrap_or_default());
-    Some(match profile.key.as_ref().or(profile.bearer.as_ref())? {
-        SecretSource::Env(name) => format!("set {name} to {key}, then press t."),
-        SecretSource::File(path) => format!("put {key} into {}, then press t.", path.display()),
-        SecretSource::Entry(path, entry) => {
-            format!("put {key} into {}, as {entry}, then press t.", path.display())
-        }
-        SecretSource::Keyring(entry) => match entry.store_command() {
-            Some(store) => format!("store {key} with {store}, then press t."),
-            None => return None,
-        },
+    let what = match profile.key.as_ref().or(profile.bearer.as_ref())? {
+        // The environment of a running program can't be changed from outside.
+        SecretSource::Env(name) => return Some(format!("set {name} to {key} and start Runtail again.")),
+        SecretSource::File(path) => format!("put {key} into {}", path.display()),
+        SecretSource::Entry(path, entry) => format!("put {key} into {}, as {entry}", path.display()),
+        SecretSource::Keyring(entry) => format!("store {key}: {}", entry.store_command()?),
         SecretSource::Command(words) => {
-            format!(
-                "check the command {}, which must print {key}, then press t.",
-                words.first().map_or("", |word| word)
-            )
+            format!("check the command {}, which must print {key}", words.first().map_or("", |word| word))
         }
         SecretSource::Given(_) => return None,
+    };
+    Some(match test {
+        Some(test) => format!("{what}, then press {test}."),
+        None => format!("{what}."),
     })
 }
 
@@ -103,7 +100,9 @@ impl Catalog {
         let name = known.profile.name.clone();
         known.last_test = Some((then, result.clone().map(|()| at)));
         known.tested_at = Some(at);
-        let cure = result.as_ref().err().and_then(|error| cure(&known.profile, error));
+        // The first-run screen has no such key.
+        let test = (!self.in_use.is_empty()).then_some("t");
+        let cure = result.as_ref().err().and_then(|error| cure(&known.profile, error, test));
         let cure = cure.map(|cure| format!("{name}: {cure}\n")).unwrap_or_default();
         match (result, then) {
             (Ok(()), AfterTest::Nothing) => Requests::info(format!("{name} is reachable.")),

@@ -116,8 +116,8 @@ fn place(cx: &Cx<'_>) -> String {
     }
 }
 
-/// The widths of the columns, from the checkbox to the state.
-struct Columns([usize; 8]);
+/// The widths of the columns, from the checkbox to the state, and the columns of the last one.
+struct Columns([usize; 8], usize);
 
 impl Columns {
     fn of(cx: &Cx<'_>, width: u16) -> Columns {
@@ -127,7 +127,7 @@ impl Columns {
         };
         let is_wide = width >= 110;
         let has_workspace = cx.session.catalog.all.iter().any(|known| known.profile.workspace.is_some());
-        Columns([
+        let widths = [
             3,
             widest(|known| known.profile.name.clone(), 8, if is_wide { 24 } else { 16 }),
             widest(|known| place_of(&known.profile), 6, if is_wide { 24 } else { 14 }),
@@ -136,7 +136,9 @@ impl Columns {
             widest(|known| access(&known.profile, known.profile.is_read_only()), 9, 20),
             if is_wide { 11 } else { 0 },
             usize::MAX,
-        ])
+        ];
+        let before: usize = widths[..7].iter().filter(|width| **width > 0).map(|width| width + 2).sum();
+        Columns(widths, usize::from(width).saturating_sub(before))
     }
 
     /// Returns a line with the cells of the columns that have room.
@@ -144,8 +146,11 @@ impl Columns {
         let mut line = Line::new();
         for ((tone, text), width) in cells.into_iter().zip(self.0).filter(|(_, width)| *width > 0) {
             let text = text::clean(&text).into_owned();
-            // The last column, the state, gets the rest of the width.
-            let text = text::fit(&text, width);
+            // The last column, the state, gets the rest of the width. Its reason is shown whole or not at all; the details have it.
+            let text = match text.split_once(": ") {
+                Some((state, _)) if width == usize::MAX && text::width(&text) > self.1 => state.into(),
+                _ => text::fit(&text, width),
+            };
             line.push(tone, &text);
             if width < usize::MAX {
                 line.push(Tone::Plain, &" ".repeat(width + 2 - text::width(&text)));
@@ -318,7 +323,7 @@ fn details(page: &ProfilesPage, cx: &Cx<'_>, width: usize) -> Vec<Line> {
         _ => {}
     }
     if let Some((_, Err(error))) = &known.last_test {
-        if let Some(cure) = super::update::cure(profile, error) {
+        if let Some(cure) = super::update::cure(profile, error, Some(&cx.session.key("profiles.test"))) {
             field("to do", text::capitalized(&cure));
         }
         field("checked", error.story());
