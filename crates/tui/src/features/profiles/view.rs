@@ -322,7 +322,9 @@ fn details(page: &ProfilesPage, cx: &Cx<'_>, width: usize) -> Vec<Line> {
         (Some(_), None) => field("defined", "edited here for this session".into()),
         _ => {}
     }
-    if let Some((_, Err(error))) = &known.last_test {
+    let polled = || cx.session.profile(&profile.name).filter(|_| used.is_some()).and_then(|state| state.error.as_ref());
+    let tested = known.last_test.as_ref().and_then(|(_, result)| result.as_ref().err());
+    if let Some(error) = tested.or_else(polled) {
         if let Some(cure) = super::update::cure(profile, error, Some(&cx.session.key("profiles.test"))) {
             field("to do", text::capitalized(&cure));
         }
