@@ -96,7 +96,8 @@ pub(crate) fn no_profile() -> Failure {
     Failure::usage(format!(
         "no profile configured: there is no configuration file{path}, and neither LANGSMITH_API_KEY nor \
          LANGSMITH_BEARER_TOKEN is set\n  \
-         try `runtail config init`, `--url URL` for a single agent server, or `--demo`"
+         try `runtail config init`, `runtail config import` for the profiles of the official tools, `--url URL` for a single \
+         agent server, or `--demo`"
     ))
 }
 

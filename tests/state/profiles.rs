@@ -644,6 +644,29 @@ fn profiles_page_matches_the_snapshots() {
     assert!(dash.screen().is_ascii(), "{}", dash.screen());
 }
 
+#[test]
+fn failed_profiles_say_why_and_what_helps() {
+    let toml = "[profiles.us]\nregion = \"us\"\napi_key_env = \"K\"\n[profiles.eu]\nregion = \"eu\"\napi_key_keyring = \"langsmith\"\n";
+    let mut dash = Dash::new(toml, (140, 40));
+    // A profile in use, by its last poll.
+    dash.refuse("us");
+    choose(&mut dash, "us");
+    let screen = dash.screen();
+    assert!(screen.contains("to do       Set K to a key and start Runtail again."), "{screen}");
+    assert!(screen.contains("checked     us: 401"), "{screen}");
+    // The environment can't be changed while Runtail runs; a keychain can.
+    choose(&mut dash, "eu");
+    let effects = dash.keys("t");
+    check_finished(&mut dash, &effects, Err(Kind::Unauthorized));
+    let screen = dash.screen();
+    assert!(screen.contains("keyring:langsmith") && screen.contains("the keychain entry langsmith/eu"), "{screen}");
+    #[cfg(target_os = "linux")]
+    assert!(
+        screen.contains("Store a key: secret-tool store --label=LangSmith service langsmith account eu, then press t."),
+        "{screen}"
+    );
+}
+
 /// Creates the requested draft like the runtime.
 fn drafted(dash: &mut Dash, effects: &[Effect]) -> Vec<Effect> {
     let [Effect::DraftFile(path, typed)] = effects else { panic!("{effects:?}") };
