@@ -202,7 +202,9 @@ async fn import_uses_the_key_and_reports_what_is_missing() {
     let home = Home::new();
     let nothing = home.runtail(&["config", "import", "--yes"]).await.expect(0);
     assert!(
-        nothing.err.contains("there is no ~/.langsmith/config.json, ./.env or ./langgraph.json"),
+        nothing
+            .err
+            .contains("Nothing to import: there is no ~/.langsmith/config.json, ~/work/.env or ~/work/langgraph.json."),
         "{}",
         nothing.err
     );

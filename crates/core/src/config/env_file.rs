@@ -75,6 +75,24 @@ fn quoted(text: &str, quote: char) -> Option<(String, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_text_is_read(text in "([A-Z]{1,2}|export| |=|\"|'|\\\\|#|\n|\r|é|\\$\\{A\\}|\u{feff}){0,30}") {
+            for one in variables(&text) {
+                prop_assert!(is_variable(&one.name), "{text:?}");
+            }
+        }
+
+        #[test]
+        fn values_in_quotes_are_read_as_they_are(value in "[ -~é\n]{0,12}", more in "[A-Z]{1,3}") {
+            let quoted = value.replace('\\', "\\\\").replace('\'', "\\'");
+            let all = variables(&format!("A='{quoted}' # why\nB={more}\n"));
+            prop_assert_eq!(&all[0].value, &value);
+            prop_assert_eq!((&*all[1].name, &all[1].value), ("B", &more));
+        }
+    }
 
     #[test]
     fn variables_are_read_as_the_official_tools_read_them() {

@@ -43,6 +43,8 @@ impl Places {
 pub struct Import {
     /// The files that were read.
     pub files: Vec<PathBuf>,
+    /// The files that don't exist.
+    pub missing: Vec<PathBuf>,
     /// The profiles that can be added, in the order of their files.
     pub profiles: Vec<Imported>,
     /// What can't be added, and why.
@@ -148,12 +150,20 @@ impl Import {
 
     /// Explains that there is nothing to add.
     pub fn nothing(&self) -> String {
-        let files: Vec<String> = self.files.iter().map(|file| text::clean(&short(file)).into_owned()).collect();
-        match (files.as_slice(), self.skipped.as_slice()) {
-            ([], []) => "Nothing to import: there is no ~/.langsmith/config.json, ./.env or ./langgraph.json.".into(),
-            ([one], []) => format!("Nothing to import: {one} has no LangSmith key or address."),
-            (all, []) => format!("Nothing to import: {} have no LangSmith key or address.", all.join(" and ")),
-            _ => "Nothing to import.".into(),
+        let names = |files: &[PathBuf], last: &str| {
+            let names: Vec<String> = files.iter().map(|file| text::clean(&short(file)).into_owned()).collect();
+            match names.split_last() {
+                Some((end, before)) if !before.is_empty() => format!("{}{last}{end}", before.join(", ")),
+                _ => names.concat(),
+            }
+        };
+        let verb = if self.files.len() == 1 { "has" } else { "have" };
+        match (self.files.is_empty(), self.skipped.is_empty()) {
+            (true, true) => format!("Nothing to import: there is no {}.", names(&self.missing, " or ")),
+            (false, true) => {
+                format!("Nothing to import: {} {verb} no LangSmith key or address.", names(&self.files, " and "))
+            }
+            (_, false) => "Nothing to import.".into(),
         }
     }
 
@@ -184,8 +194,9 @@ impl Import {
                 Some(text)
             }
             Err(e) if e.kind() == ErrorKind::NotFound => {
-                if std::fs::symlink_metadata(path).is_ok() {
-                    self.skip(None, path, "this is a link to a file that does not exist");
+                match std::fs::symlink_metadata(path) {
+                    Ok(_) => self.skip(None, path, "this is a link to a file that does not exist"),
+                    Err(_) => self.missing.push(path.to_path_buf()),
                 }
                 None
             }
