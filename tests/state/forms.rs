@@ -245,7 +245,11 @@ fn profile_is_a_form_with_regions_and_key_places() {
     press(&mut dash, "<Right><Right>");
     let screen = dash.screen();
     assert!(screen.contains("(x) apac") && screen.contains("[ apac "), "the name follows the region: {screen}");
-    press(&mut dash, "<Tab><Right><Right>");
+    // A key that can't be read is no ready profile.
+    press(&mut dash, "<Tab><Tab>_UNSET");
+    let screen = dash.screen();
+    assert!(screen.contains("The key can't be read yet") && !screen.contains("Ready."), "{screen}");
+    press(&mut dash, "<BackTab><Right><Right>");
     insta::assert_snapshot!("profile_form_140x40", dash.screen());
     let text = document(&dash);
     assert!(text.contains("region = \"apac\"") && text.contains("api_key_keyring = \"langsmith\""), "{text}");

@@ -178,6 +178,18 @@ pub fn wrap(source: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// Breaks text like [`wrap`]; what is broken off a line has the line's indent.
+pub fn wrap_indented(source: &str, width: usize) -> Vec<String> {
+    let cleaned = text::clean_lines(source);
+    let of_line = |line: &str| {
+        let body = line.trim_start_matches(' ');
+        let indent = " ".repeat((line.len() - body.len()).min(width / 2));
+        let parts = wrap(body, width.saturating_sub(indent.len()));
+        parts.into_iter().map(move |part| format!("{indent}{part}")).collect::<Vec<_>>()
+    };
+    cleaned.split('\n').flat_map(of_line).collect()
+}
+
 /// Wraps a text behind a mark of two columns.
 pub fn marked((tone, mark): (Tone, &str), of_text: Tone, said: &str, width: usize) -> Vec<Line> {
     let lines = wrap(said, width.saturating_sub(2));
@@ -188,6 +200,13 @@ pub fn marked((tone, mark): (Tone, &str), of_text: Tone, said: &str, width: usiz
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn broken_lines_keep_their_indent() {
+        assert_eq!(wrap_indented("one two\n  three four five", 12), ["one two", "  three four", "  five"]);
+        assert_eq!(wrap_indented("         a b", 4), ["  a", "  b"]);
+        assert_eq!(wrap_indented("", 4), [""]);
+    }
 
     #[test]
     fn a_long_line_is_broken_without_losing_text() {

@@ -309,7 +309,11 @@ impl ProfileFields {
         }
         out.lines.push(Line::new());
         let first = self.stops().into_iter().find_map(|stop| self.problem(stop));
+        let is_unread = self.reference().is_some_and(|one| matches!(self.references.get(&one), Some(Some(_))));
         let (tone, said) = match (first, problem) {
+            (None, None) if is_unread => {
+                (Tone::Plain, "The key can't be read yet. Without it, the check of the profile fails.".into())
+            }
             (Some(why), _) => (Tone::Dim, format!("Not ready: {}", why.trim_end_matches('.'))),
             (None, Some(why)) => (Tone::Bad, format!("✗ {why}")),
             (None, None) => (

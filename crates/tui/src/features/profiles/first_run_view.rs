@@ -5,7 +5,7 @@ use crate::session::Cx;
 use crate::session::catalog::{Catalog, KEY_VARIABLE};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::form_lines::{one_line, padded};
-use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::line::{Line, Tone, wrap, wrap_indented};
 use runtail_api::ApiError;
 use runtail_core::text;
 
@@ -109,7 +109,7 @@ fn outcome(screen: &FirstRun, cx: &Cx<'_>, width: usize) -> Vec<Line> {
     let catalog = &cx.session.catalog;
     let mut lines = Vec::new();
     let mut add = |tone, mark: &str, text: &str| {
-        let parts = wrap(text, width.saturating_sub(2));
+        let parts = wrap_indented(text, width.saturating_sub(2));
         lines.extend(parts.iter().enumerate().map(|(i, part)| {
             let mark = if i == 0 { mark } else { "  " };
             Line::of(tone, &format!(" {mark}")).with(Tone::Plain, part)

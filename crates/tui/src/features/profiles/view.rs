@@ -7,7 +7,7 @@ use crate::session::request::ProfileRequest;
 use crate::session::{Component, Cx, Requests};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
-use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::line::{Line, Tone, wrap, wrap_indented};
 use crate::widgets::list::Picker;
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind};
@@ -293,7 +293,7 @@ fn details(page: &ProfilesPage, cx: &Cx<'_>, width: usize) -> Vec<Line> {
     let Some(known) = page.selected(cx) else { return lines };
     let profile = &known.profile;
     let mut field = |name: &str, value: String| {
-        for (i, text) in wrap(&value, width.saturating_sub(12)).iter().enumerate() {
+        for (i, text) in wrap_indented(&value, width.saturating_sub(12)).iter().enumerate() {
             lines.push(Line::of(Tone::Dim, &format!("{:<12}", if i == 0 { name } else { "" })).with(Tone::Plain, text));
         }
     };
