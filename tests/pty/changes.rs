@@ -110,7 +110,7 @@ fn updates_are_edited_in_the_users_editor_and_previewed() {
     let term = server.open(&[], &[("VISUAL", editor.to_str().unwrap()), ("RUNTAIL_TEST_SECRET", secret)]);
     first_name(&term);
     term.keys("u");
-    term.wait_for("fields marked * are required");
+    term.wait_for("Only changed fields are sent");
     // The document is one key away.
     term.keys("\x14");
     term.wait_for("● Valid");
