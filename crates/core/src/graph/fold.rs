@@ -72,7 +72,7 @@ impl Graph {
         let name = |first: &str| {
             let members = || self.nodes().iter().zip(&by_node).filter(|(_, set)| set.as_deref() == Some(first));
             let names: Vec<&str> = members().map(|(node, _)| &*node.name).collect();
-            Node { id: first.to_string(), name: common_name(&names), folded: 0 }
+            Node { name: common_name(&names), ..Node::new(first) }
         };
         self.merge(by_node.clone(), name)
     }

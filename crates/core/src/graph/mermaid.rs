@@ -10,6 +10,9 @@ pub fn mermaid(graph: &Graph) -> String {
     for (i, node) in graph.nodes().iter().enumerate() {
         let (open, close) = if node.is_real() { ("[", "]") } else { ("([", "])") };
         let name = match node.folded {
+            0 if node.breakpoint.is_set() => {
+                format!("{} (stops {})", crate::text::clean(&node.id), node.breakpoint.words())
+            }
             0 => crate::text::clean(&node.id).into_owned(),
             folded => format!("{} ({folded})", node.name),
         };

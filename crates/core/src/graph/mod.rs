@@ -35,11 +35,36 @@ pub struct Node {
     pub name: String,
     /// How many nodes are folded into it; 0 for a plain node.
     pub folded: usize,
+    /// The breakpoints that were compiled into the graph: every run stops there.
+    pub breakpoint: Breakpoint,
+}
+
+/// Where runs stop at a node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Breakpoint {
+    pub before: bool,
+    pub after: bool,
+}
+
+impl Breakpoint {
+    pub fn is_set(self) -> bool {
+        self.before || self.after
+    }
+
+    /// Returns a description: "before and after"; empty if runs don't stop.
+    pub fn words(self) -> &'static str {
+        match (self.before, self.after) {
+            (true, true) => "before and after",
+            (true, false) => "before",
+            (false, true) => "after",
+            (false, false) => "",
+        }
+    }
 }
 
 impl Node {
     pub fn new(id: &str) -> Node {
-        Node { id: id.to_string(), name: name_of(id), folded: 0 }
+        Node { id: id.to_string(), name: name_of(id), folded: 0, breakpoint: Breakpoint::default() }
     }
 
     /// Returns whether it is the node before the first ones.

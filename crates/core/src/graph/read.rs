@@ -1,6 +1,6 @@
 //! Reading a server's description of a graph: `{nodes, edges}`.
 
-use super::{Edge, Graph};
+use super::{Breakpoint, Edge, Graph};
 use crate::text;
 use serde_json::Value;
 
@@ -18,7 +18,8 @@ impl Graph {
         graph.is_cut = count("nodes") > MAX_NODES || count("edges") > MAX_EDGES;
         for node in description["nodes"].as_array().into_iter().flatten().take(MAX_NODES) {
             if let Some(id) = id(&node["id"]) {
-                graph.add_node(&id);
+                let at = graph.add_node(&id);
+                graph.nodes[at].breakpoint = breakpoint(&node["metadata"]);
             }
         }
         for edge in description["edges"].as_array().into_iter().flatten().take(MAX_EDGES) {
@@ -34,6 +35,13 @@ impl Graph {
         }
         graph
     }
+}
+
+/// Reads the breakpoints of a node. Python and JavaScript name those that were compiled into the graph.
+fn breakpoint(metadata: &Value) -> Breakpoint {
+    let names = metadata["__interrupt"].as_str().unwrap_or_default();
+    let is_named = |name: &str| names.split(',').any(|named| named.trim() == name);
+    Breakpoint { before: is_named("before"), after: is_named("after") }
 }
 
 fn id(value: &Value) -> Option<String> {

@@ -74,6 +74,11 @@ impl Glyphs {
         }
     }
 
+    /// Returns the mark of a breakpoint of the graph or of a run, before or after a name; a blank without one.
+    pub fn breakpoint(self, is_set: bool) -> char {
+        if is_set { self.choose(('¦', ':')) } else { ' ' }
+    }
+
     fn choose(self, (unicode, ascii): (char, char)) -> char {
         match self {
             Glyphs::Unicode => unicode,
@@ -137,9 +142,11 @@ pub fn text(graph: &Graph, rails: &Rails, glyphs: Glyphs) -> String {
     let width = labels.iter().map(|label| text::width(label)).max().unwrap_or(0) + GAP;
     let mut out = String::new();
     for (row, label) in rails.rows.iter().zip(&labels) {
-        let mut line = format!("{} {label}", glyphs.left_side(row));
+        let stops = graph.nodes()[row.node].breakpoint;
+        let [before, after] = [stops.before, stops.after].map(|is_set| glyphs.breakpoint(is_set));
+        let mut line = format!("{}{before}{label}{after}", glyphs.left_side(row));
         if rails.lanes.1 > 0 {
-            let pad = width.saturating_sub(text::width(label));
+            let pad = width.saturating_sub(text::width(label) + 1);
             line.push_str(&" ".repeat(pad));
             line.push_str(&glyphs.right_side(row));
         }

@@ -14,7 +14,14 @@ const COLORS: [&str; 8] = ["#2f7fd6", "#b04ec9", "#0a8f8f", "#d0568c", "#6a6fe0"
 
 /// Returns the image.
 pub fn svg(graph: &Graph, rails: &Rails) -> String {
-    let labels: Vec<String> = rails.rows.iter().map(|row| super::Glyphs::Unicode.label(graph, row)).collect();
+    let label = |row: &Row| {
+        let label = super::Glyphs::Unicode.label(graph, row);
+        match graph.nodes()[row.node].breakpoint {
+            stops if stops.is_set() => format!("{label} (stops {})", stops.words()),
+            _ => label,
+        }
+    };
+    let labels: Vec<String> = rails.rows.iter().map(label).collect();
     let names = labels.iter().map(|label| text::width(label)).max().unwrap_or(0) * LETTER;
     // The last lane at the left is at the margin; names begin one lane after the first.
     let name_x = MARGIN + LANE * (rails.lanes.0 + 1);

@@ -415,3 +415,23 @@ proptest! {
         prop_assert_eq!(edges_of(&folded.graph), expected);
     }
 }
+
+#[test]
+fn breakpoints_of_the_graph_are_drawn() {
+    let node = |id: &str, stops: &str| json!({"id": id, "metadata": {"__interrupt": stops}});
+    let nodes = [json!({"id": START}), node("plan", "before"), node("act", "before,after"), node("log", "after")];
+    let pairs = [(START, "plan"), ("plan", "act"), ("act", "log"), ("act", "plan")];
+    let edges: Vec<Value> = pairs.iter().map(|(from, to)| json!({"source": from, "target": to})).collect();
+    let graph = Graph::read(&json!({"nodes": nodes, "edges": edges}));
+    let rails = layout(&graph, Limits::NONE);
+    let text = text(&graph, &rails, Glyphs::Unicode);
+    assert!(text.contains("►¦plan ") && text.contains("►¦act¦") && text.contains("► log¦"), "{text}");
+    // A mark moves no rail.
+    let plain = json!({"nodes": nodes.map(|node| json!({"id": node["id"]})), "edges": edges});
+    assert_eq!(text.replace('¦', " ").replace(" \n", "\n"), drawn(&Graph::read(&plain)).replace(" \n", "\n"));
+    assert!(mermaid(&graph).contains("[\"act (stops before and after)\"]"), "{}", mermaid(&graph));
+    assert!(svg(&graph, &rails).contains("log (stops after)"));
+    // Other values are not breakpoints.
+    let odd = json!({"nodes": [{"id": "a", "metadata": {"__interrupt": true}}, {"id": "b", "metadata": {"__interrupt": "beforehand"}}]});
+    assert!(Graph::read(&odd).nodes().iter().all(|node| !node.breakpoint.is_set()));
+}
