@@ -4,6 +4,7 @@ mod cancel;
 mod checkpoints;
 mod compose;
 mod find;
+mod health;
 mod quirks;
 mod runs;
 
@@ -11,6 +12,7 @@ pub use cancel::{CancelState, CancelTarget};
 pub use compose::{GraphFacts, PastInput};
 use find::put_filter;
 pub use find::{FoundThread, FoundThreads, ThreadPage};
+pub use health::{ServerHealth, ServerLoad};
 pub(super) use quirks::Quirks;
 pub use runs::CancelAction;
 

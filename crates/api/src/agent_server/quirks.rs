@@ -18,6 +18,8 @@ pub(crate) struct Quirks {
     largest_page: AtomicUsize,
     lacks_thread_streams: AtomicBool,
     lacks_thread_count: AtomicBool,
+    lacks_health: AtomicBool,
+    lacks_metrics: AtomicBool,
     values_search: AtomicU8,
     /// Whether metadata filters match nested values: 0 unknown, 1 yes, 2 no.
     nested_metadata: AtomicU8,
@@ -66,6 +68,8 @@ impl Default for Quirks {
             largest_page: AtomicUsize::new(LARGEST_PAGE),
             lacks_thread_streams: AtomicBool::new(false),
             lacks_thread_count: AtomicBool::new(false),
+            lacks_health: AtomicBool::new(false),
+            lacks_metrics: AtomicBool::new(false),
             values_search: AtomicU8::new(0),
             nested_metadata: AtomicU8::new(0),
             repeats_namespace: AtomicBool::new(false),
@@ -136,6 +140,24 @@ impl Quirks {
 
     pub(super) fn note_thread_count_missing(&self) {
         self.lacks_thread_count.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the server has answered that it doesn't report its health.
+    pub(super) fn lacks_health(&self) -> bool {
+        self.lacks_health.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn note_health_missing(&self) {
+        self.lacks_health.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the server has answered that it doesn't report its queue.
+    pub(super) fn lacks_metrics(&self) -> bool {
+        self.lacks_metrics.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn note_metrics_missing(&self) {
+        self.lacks_metrics.store(true, Ordering::Relaxed);
     }
 
     pub(super) fn filters_nested_metadata(&self) -> Option<bool> {

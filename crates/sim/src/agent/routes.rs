@@ -85,6 +85,7 @@ fn stateless() -> Routes {
 
 fn python() -> Routes {
     Router::new()
+        .route("/metrics", get(metrics))
         .route("/runs/cancel", post(runs::cancel_many))
         .route("/threads/prune", post(threads::prune))
         .route("/assistants/{assistant}/schemas", get(assistants::schemas))
@@ -131,6 +132,33 @@ async fn not_allowed(State(agent): State<Arc<Agent>>) -> Response {
 async fn ok(State(agent): State<Arc<Agent>>) -> Response {
     let javascript = agent.dialect == Dialect::JavaScript;
     json_response(StatusCode::OK, &if javascript { json!({"ok": true}) } else { json!({"ok": true, "services": {}}) })
+}
+
+/// The part of the metrics that describes the queue.
+async fn metrics(State(agent): State<Arc<Agent>>) -> Response {
+    const WORKERS: usize = 10;
+    let (mut waits, mut running) = (Vec::new(), 0);
+    let now = Timestamp::now();
+    for run in agent.memory().threads.values().flat_map(|thread| &thread.runs) {
+        match run.status.as_str() {
+            "pending" => waits.push(now.duration_since(run.created_at).as_secs_f64()),
+            "running" => running += 1,
+            _ => {}
+        }
+    }
+    waits.sort_by(f64::total_cmp);
+    let active = running.min(WORKERS);
+    let metrics = json!({
+        "queue": {
+            "n_pending": waits.len(), "n_running": running,
+            "pending_runs_wait_time_max_secs": waits.last(),
+            "pending_runs_wait_time_med_secs": waits.get(waits.len() / 2),
+            "pending_unblocked_runs_wait_time_max_secs": null,
+        },
+        "api": {"http_requests_total": []},
+        "workers": {"max": WORKERS, "active": active, "available": WORKERS - active},
+    });
+    json_response(StatusCode::OK, &metrics)
 }
 
 async fn health() -> Response {

@@ -55,7 +55,7 @@ impl App {
             Action::Top => self.jump_to_edge(context, true),
             Action::Bottom | Action::Follow => self.jump_to_edge(context, false),
             Action::Refresh
-                if !matches!(context, Context::Journal | Context::Browse | Context::Records | Context::Bisect) =>
+                if !matches!(context, Context::Journal | Context::Browse | Context::Records | Context::Bisect | Context::Graph) =>
             {
                 return self.refresh();
             }
@@ -63,7 +63,12 @@ impl App {
                 if self.overlays.is_empty()
                     || matches!(
                         context,
-                        Context::Inspector | Context::Browse | Context::Records | Context::Inbox | Context::Help
+                        Context::Inspector
+                            | Context::Browse
+                            | Context::Records
+                            | Context::Inbox
+                            | Context::Help
+                            | Context::Graph
                     ) =>
             {
                 self.begin_typing()

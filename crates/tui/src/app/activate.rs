@@ -242,6 +242,7 @@ impl App {
         }
         self.deployments.deleting.retain(|(profile, _), _| keeps_target(profile));
         self.agent.infos.retain(|server, _| keeps_target(&server.profile));
+        self.agent.health.retain(|server, _| keeps_target(&server.profile));
         self.deployments
             .histories
             .retain(|row, _| row.split_once('/').is_some_and(|(profile, _)| keeps_target(profile)));

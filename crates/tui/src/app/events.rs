@@ -94,6 +94,10 @@ impl App {
                 }
                 Requests::none()
             }
+            (SubscriptionId::Health(server), SubscriptionEvent::Health(health)) => {
+                self.agent.health.entry(server).or_default().take(health, at);
+                Requests::none()
+            }
             (SubscriptionId::Runs(..), SubscriptionEvent::Runs(result)) => {
                 if let Some(server) = &mut self.agent.server {
                     server.runs.take(result, at);
@@ -124,6 +128,11 @@ impl App {
             (SubscriptionId::Job(number), SubscriptionEvent::Worked(part)) => self.on_job(number, &part),
             (SubscriptionId::History(number), event) => self.stream.on_history(number, event),
             (SubscriptionId::Graph(number), event) => {
+                for overlay in &mut self.overlays {
+                    if let Overlay::Graph(page) = overlay {
+                        self.stream.on_page_graph(page, number, &event);
+                    }
+                }
                 self.stream.on_graph(number, event);
                 Requests::none()
             }
@@ -230,6 +239,11 @@ impl App {
             }
             Some(SubscriptionId::Job(number)) => self.on_job(number, &JobProgress::Failed),
             Some(SubscriptionId::Graph(number)) => {
+                for overlay in &mut self.overlays {
+                    if let Overlay::Graph(page) = overlay {
+                        page.on_panic(number, text);
+                    }
+                }
                 self.stream.on_graph_panic(number, text);
                 Requests::none()
             }
@@ -330,6 +344,7 @@ impl App {
             EffectResult::FileStepped(number, result) => {
                 let saved = self.overlays.iter_mut().find_map(|overlay| match overlay {
                     Overlay::Compare(page) => page.on_saved(number, &result),
+                    Overlay::Graph(page) => page.on_saved(number, &result),
                     _ => None,
                 });
                 saved.unwrap_or_else(|| self.stream.on_written(number, result))

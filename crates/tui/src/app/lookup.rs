@@ -97,6 +97,13 @@ impl Lookup for App {
                 self.stream.tabs.all().iter().enumerate().map(|(n, v)| ((n + 1).to_string(), note(v))).collect()
             }
             ArgumentKind::Export => {
+                let graph = self.overlays.iter().rev().find_map(|overlay| match overlay {
+                    Overlay::Graph(page) => Some(page),
+                    _ => None,
+                });
+                if let Some(page) = graph {
+                    return page.exports(&self.session).into_iter().map(|line| (line, String::new())).collect();
+                }
                 let Some(viewer) = self.viewer() else { return Vec::new() };
                 let line = |(word, format): &(&str, Format)| {
                     format!("{word} {}", proposed_path(&self.session, viewer, *format))

@@ -6,7 +6,8 @@ use crate::features::agent::state::{Server, Tab};
 use crate::features::deployments::list::RowId;
 use crate::features::palette::no_such;
 use crate::features::palette::parse_target::{self, Address};
-use crate::features::stream::viewer::VIEWS;
+use crate::features::agent::graph_of;
+use crate::features::stream::viewer::{VIEWS, View};
 use crate::session::Route;
 use crate::session::destination::{ArgumentKind, Destination};
 use crate::session::msg::{Effect, ServerRef, StreamTarget};
@@ -30,6 +31,7 @@ impl App {
                 effects.extend(self.go_to_assistant(&id));
                 effects
             }
+            Destination::Graph(name) => self.go_to_graph(&name),
             Destination::View(name) => self.go_to_view(&name),
             Destination::Tab(number) => self.go_to_tab(&number),
             Destination::Stream(server, target) => self.open_at(server, target),
@@ -303,6 +305,40 @@ impl App {
         self.logs = None;
         self.focus = Pane::Stream;
         effects
+    }
+
+    /// Shows the graph of an assistant of the open server; without a name that of the shown thread, or of the selected assistant.
+    fn go_to_graph(&mut self, name: &str) -> Vec<Effect> {
+        let is_thread_shown = self.viewer().is_some() && self.logs.is_none();
+        if name.is_empty() && is_thread_shown {
+            return self.go_to_view(View::Graph.title());
+        }
+        let Some(server) = self.agent.server.as_ref() else {
+            return self.report_failure("No agent server is open: press Enter on a deployment to open one.");
+        };
+        let listed = || server.assistants.value.iter().flatten();
+        let found = match name {
+            "" => server.assistant().filter(|_| server.tab == Tab::Assistants),
+            name => listed()
+                .find(|assistant| assistant.assistant_id == name)
+                .or_else(|| listed().find(|assistant| assistant.name.as_deref() == Some(name)))
+                .or_else(|| listed().find(|assistant| assistant.graph_id == name)),
+        };
+        let route = match found {
+            Some(assistant) => graph_of(&server.server, assistant),
+            None if name.is_empty() => {
+                return self.report_failure("graph ASSISTANT: name an assistant of the open server, or select one.");
+            }
+            // The list may not be loaded. Servers take the name of a graph, too.
+            None if server.assistants.value.is_none() => {
+                Route::Graph(server.server.clone(), name.to_string(), short_id(name))
+            }
+            None => {
+                let why = no_such(&self.overlay_cx(false), "assistant", name, ArgumentKind::Assistant);
+                return self.report_failure(&why);
+            }
+        };
+        self.open(route)
     }
 
     fn go_to_view(&mut self, name: &str) -> Vec<Effect> {

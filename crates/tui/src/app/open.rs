@@ -136,6 +136,10 @@ impl App {
                 self.show_thread_page(&thread);
                 return effects;
             }
+            Route::Graph(server, assistant, name) => {
+                let page = self.stream.graph_page(&self.session, server, &assistant, &name);
+                self.push(page);
+            }
             Route::Modes(stream) => {
                 if let Some(view) = self.modes(stream) {
                     self.push(ModesDialog::new(stream, &view));

@@ -73,5 +73,6 @@ overlays! {
     Records(resources::records::Records);
     Inbox(inbox::InboxPage);
     Glance(glance::GlancePage);
+    Graph(stream::graph::GraphPage);
     Compare(compare::ComparePage);
 }

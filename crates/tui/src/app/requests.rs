@@ -134,6 +134,7 @@ impl App {
             StreamCommand::Record(file) => self.stream.record(&self.session, &file),
             StreamCommand::Export(how) => match self.overlays.last_mut() {
                 Some(Overlay::Compare(page)) => page.save(&self.session, &how),
+                Some(Overlay::Graph(page)) => page.save(&self.session, &how),
                 _ => self.stream.begin_export(&self.session, &how),
             },
             StreamCommand::ShowCheckpoint(id) => self.stream.show_checkpoint(&id),

@@ -59,6 +59,8 @@ pub enum Context {
     Compare,
     /// The counts and tiles of all deployments.
     Glance,
+    /// The graph of an assistant, without a thread.
+    Graph,
     /// The help screen.
     Help,
 }
@@ -96,6 +98,7 @@ impl Context {
             Context::Inbox => "Inbox",
             Context::Compare => "Comparing runs",
             Context::Glance => "At a glance",
+            Context::Graph => "Graph of an assistant",
             Context::Help => "Help",
         }
     }
@@ -132,6 +135,7 @@ impl Context {
             Context::Inbox => "the Inbox",
             Context::Compare => "a comparison",
             Context::Glance => "the page at a glance",
+            Context::Graph => "the graph of an assistant",
             Context::Help => "the help",
         }
     }
@@ -178,6 +182,7 @@ impl Context {
             Context::Entry => "journal.open",
             Context::Compare => "server.compare",
             Context::Glance => "app.glance",
+            Context::Graph => "server.graph",
             Context::Records => "server.runs",
             Context::Request | Context::SignIn => "browse.sign_in",
             Context::Save => "profiles.save",

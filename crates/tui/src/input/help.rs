@@ -167,12 +167,23 @@ fn is_useful(action: Action, context: Context) -> bool {
         }
         Action::Copy => matches!(
             context,
-            Deployments | Revisions | Server | Stream | Logs | Inspector | Compare | Browse | Records | SignIn | Inbox
+            Deployments
+                | Revisions
+                | Server
+                | Stream
+                | Logs
+                | Inspector
+                | Compare
+                | Browse
+                | Records
+                | SignIn
+                | Inbox
+                | Graph
         ),
-        Action::Left => matches!(context, Stream | Inspector | Glance | Records | Help),
+        Action::Left => matches!(context, Stream | Inspector | Glance | Records | Help | Graph),
         Action::Right => matches!(
             context,
-            Stream | Inspector | Glance | Records | Help | Logs | Journal | Browse | Inbox | Deployments
+            Stream | Inspector | Glance | Records | Help | Graph | Logs | Journal | Browse | Inbox | Deployments
         ),
         _ => true,
     }

@@ -132,6 +132,7 @@ impl Keymap {
             Context::Page => &["move.page_down", "move.page_up", "app.back"],
             Context::Profiles => &["profiles.edit", "profiles.add", "profiles.use", "profiles.test"],
             Context::Glance => &["glance.open", "app.inbox", "app.glance"],
+            Context::Graph => &["graph.search", "graph.next", "graph.fold", "graph.save", "graph.details", "app.back"],
             Context::Compare => &["compare.next", "compare.collapse", "compare.side", "compare.open"],
             Context::Inbox => &["inbox.answer", "inbox.open", "inbox.explain", "inbox.filter"],
             Context::Save => &["save.write", "move.page_down", "app.back"],

@@ -92,9 +92,16 @@ impl Files {
         // The file is removed from the map while it is written, so that other files aren't blocked.
         let take = || self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
         let not_open = || io::Error::other("the file is no longer open");
+        let new_file = |path: PathBuf| {
+            io::Result::Ok(Open::View(CountingFile { file: BufWriter::new(create(&expand_home(path))?), bytes: 0 }))
+        };
         let file = match step {
-            FileStep::Create(path) => {
-                Open::View(CountingFile { file: BufWriter::new(create(&expand_home(path))?), bytes: 0 })
+            FileStep::Create(path) => new_file(path)?,
+            FileStep::Save(path, chunks) => {
+                let mut file = new_file(path)?;
+                file.write(&chunks)?;
+                let bytes = file.bytes();
+                return file.finish().map(|()| bytes);
             }
             FileStep::Record(path) => {
                 Open::Recording(Box::new(RecordingFile::create(&expand_home(path))?), Chain::default())

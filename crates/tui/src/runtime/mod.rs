@@ -17,6 +17,7 @@ mod fatal;
 mod find;
 mod first_run;
 mod frames;
+mod health_polls;
 mod hooks;
 mod inbox_polls;
 mod input;

@@ -157,6 +157,9 @@ impl Runner {
                 (SubscriptionId::Threads(server), _) => {
                     super::thread_pages::threads(services, &server, params, &out).await
                 }
+                (SubscriptionId::Health(server), _) => {
+                    super::health_polls::server_health(services, &server, params, &out).await
+                }
                 (SubscriptionId::ThreadStatuses(server), _) => {
                     super::statuses::thread_statuses(services, &server, params, &out).await
                 }

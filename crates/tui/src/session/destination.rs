@@ -25,6 +25,8 @@ pub enum Destination {
     Run(String),
     /// An assistant of this server, or of the open one.
     Assistant(Option<ServerRef>, String),
+    /// The graph of an assistant of the open server, by id or name; empty for that of the shown thread or selected assistant.
+    Graph(String),
     /// A view of the stream.
     View(String),
     /// An open stream, by the number of its tab.

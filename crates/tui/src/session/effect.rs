@@ -317,6 +317,8 @@ pub enum FileStep {
     Record(PathBuf),
     /// Create a file with a comparison, and close it. Fails if the file exists.
     Comparison(PathBuf, Arc<Comparison>),
+    /// Create a file with these parts, and close it. Fails if the file exists.
+    Save(PathBuf, Vec<Chunk>),
     /// Append these parts.
     Write(Vec<Chunk>),
     /// Flush and close the file.

@@ -223,6 +223,8 @@ pub enum Route {
     Why,
     /// The same for a thread that may not be open: it is opened first.
     WhyThread(ThreadRef),
+    /// The graph of an assistant: its id or the name of its graph, and the name in the title.
+    Graph(ServerRef, String, String),
     /// The page of a thread.
     Thread(ThreadRef),
     /// The modes of a stream, by its number.

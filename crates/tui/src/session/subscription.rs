@@ -6,7 +6,7 @@ use super::refs::{RevisionRef, ServerRef, StreamTarget, ThreadRef};
 use crate::widgets::jobs::{JobProgress, JobSpec};
 use jiff::{SignedDuration, Timestamp};
 use runtail_api::doctor::Check;
-use runtail_api::{ApiError, AuthWaited, Listing, LogFilter, LogScope, Revisions, ServerInbox, ThreadPage};
+use runtail_api::{ApiError, AuthWaited, Listing, LogFilter, LogScope, Revisions, ServerHealth, ServerInbox, ThreadPage};
 use runtail_core::config::Stuck;
 use runtail_core::graph::Graph;
 use runtail_core::model::{
@@ -71,6 +71,8 @@ pub enum SubscriptionEvent {
         /// Its status, from all its records.
         status: Result<ThreadStatus, ApiError>,
     },
+    /// The health of an agent server; `None` if the request failed.
+    Health(Option<ServerHealth>),
     /// Runs of a thread, newest first.
     Runs(Result<Vec<Run>, ApiError>),
     /// Items of a stream.
@@ -197,6 +199,8 @@ pub enum SubscriptionId {
     Revisions(Arc<str>, Arc<str>),
     /// The threads of an agent server.
     Threads(ServerRef),
+    /// The health and the queue of an agent server.
+    Health(ServerRef),
     /// The statuses of the listed threads of an agent server, one by one.
     ThreadStatuses(ServerRef),
     /// The runs of a thread.

@@ -1,5 +1,6 @@
 //! An agent server: its threads, runs and assistants.
 
+mod load;
 mod search_view;
 pub mod state;
 pub mod threads;
@@ -10,15 +11,18 @@ use crate::session::compare::SideRef;
 use crate::session::loaded::Loaded;
 use crate::session::msg::ServerRef;
 use runtail_api::ServerInfo;
+use load::KnownHealth;
 use state::Server;
 use std::collections::BTreeMap;
-pub(crate) use update::listed_status;
+pub(crate) use update::{graph_of, listed_status};
 
 /// The state of the agent servers.
 #[derive(Debug, Default)]
 pub struct Agent {
     /// The information that each server reports about itself.
     pub infos: BTreeMap<ServerRef, Loaded<ServerInfo>>,
+    /// The health of each server that was open.
+    pub health: BTreeMap<ServerRef, KnownHealth>,
     /// The open server.
     pub server: Option<Server>,
     /// Runs marked for a comparison, and marked threads of servers that are no longer open; at most two.

@@ -14,7 +14,7 @@ use crate::session::{Component, Cx, Requests, Route};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use runtail_api::{BulkAction, MAX_BULK, ThreadIntent, ThreadLabel};
-use runtail_core::model::ThreadStatus;
+use runtail_core::model::{Assistant, ThreadStatus};
 use std::sync::Arc;
 
 /// Maximum number of marked runs: a comparison has two sides.
@@ -253,6 +253,21 @@ fn versions(server: &Server) -> Requests {
     Route::Records(server.server.clone(), of).into()
 }
 
+/// Returns the page with the graph of an assistant.
+pub(crate) fn graph_of(server: &ServerRef, assistant: &Assistant) -> Route {
+    let name = assistant.name.as_deref().filter(|name| !name.is_empty()).unwrap_or(&assistant.graph_id);
+    Route::Graph(server.clone(), assistant.assistant_id.clone(), name.to_string())
+}
+
+/// Shows the graph of the selected assistant.
+fn show_graph(server: &Server) -> Requests {
+    match (server.tab, server.assistant()) {
+        (Tab::Assistants, Some(assistant)) => graph_of(&server.server, assistant).into(),
+        (Tab::Assistants, None) => Requests::info("No assistant is selected."),
+        _ => Requests::info("Open the thread, then press 9 for its graph; or press 2 for the assistants."),
+    }
+}
+
 fn describe(server: &Server) -> Requests {
     match server.tab {
         Tab::Threads => {
@@ -350,6 +365,7 @@ impl Component for Agent {
                 }
             }
             (Runs, Tab::Assistants) => return versions(server),
+            (View9, _) => return show_graph(server),
             (Open | Right, _) => return open(server),
             (NewRun, _) => return compose(server),
             (Left, Tab::Runs | Tab::Assistants) => server.show(Tab::Threads),
@@ -483,6 +499,7 @@ impl Component for Agent {
         let Some(server) = self.server.as_ref().filter(|_| cx.is_shown) else { return };
         let of = server.server.clone();
         let epoch = cx.session.epoch_of(&of.profile);
+        out.push(Subscription::new(SubscriptionId::Health(of.clone()), epoch, SubscriptionKind::Name));
         match (&server.tab, &server.runs_of) {
             (Tab::Threads, _) => {
                 let threads = Subscription::new(SubscriptionId::Threads(of.clone()), epoch, SubscriptionKind::Name);

@@ -41,9 +41,13 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
     };
     crumbs.push(Tone::Plain, list);
     let info = agent.infos.get(&server.server).and_then(|i| i.value.as_ref());
-    if let Some(info) = info {
-        crumbs = crumbs.right(Tone::Dim, &server_software(info));
-    }
+    let software = info.map(server_software).unwrap_or_default();
+    let room = usize::from(area.w.saturating_sub(2)).saturating_sub(crumbs.width() + 2);
+    let about = match agent.health.get(&server.server) {
+        Some(health) => health.line(&software, room),
+        None => Line::of(Tone::Dim, &software),
+    };
+    crumbs.right = about.left;
     canvas.line(area.x + 1, area.y, area.w.saturating_sub(2), &crumbs);
     let is_contract = info.is_some_and(|info| info.kind == ServerKind::Other);
     let rows = below(area, head(server));
@@ -56,6 +60,12 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
     let mut tab_line = tabs(server);
     if let Some(error) = error.as_ref().filter(|_| !ids.is_empty()) {
         tab_line = tab_line.right(Tone::Bad, "✗ ").right(Tone::Plain, &format!("outdated: {}", error.detail));
+    }
+    if let (true, Some(health)) = (tab_line.right.is_empty(), agent.health.get(&server.server)) {
+        let strip = health.strip();
+        if tab_line.width() + strip.width() + 2 <= usize::from(area.w.saturating_sub(2)) {
+            tab_line.right = strip.left;
+        }
     }
     canvas.line_for_right(area.x + 1, area.y + 1, area.w.saturating_sub(2), &tab_line);
     if let Some(line) = search_line(&server.threads).filter(|_| server.tab == Tab::Threads) {

@@ -84,6 +84,10 @@ impl Command {
                 ("works on: a thread", cx.lookup.shown_thread().is_some())
             }
             "stream" => ("works in: a thread", !cx.lookup.known(ArgumentKind::Stream).is_empty()),
+            "graph" => (
+                "works on: a thread or an assistant",
+                cx.lookup.open_server().is_some() || cx.lookup.shown_thread().is_some(),
+            ),
             "search" | "run" | "assistant" => ("works in: Threads and runs", cx.lookup.open_server().is_some()),
             "update" | "delete" | "logs" | "threads" => ("works on: a deployment", true),
             "redeploy" | "interrupt" | "rollback" => ("works on: a revision", true),
@@ -147,6 +151,12 @@ pub const COMMANDS: &[Command] = &[
     command("assistant", ArgumentKind::Assistant, "Go to an assistant of the open server", |_, id| {
         go_to(Destination::Assistant(None, id.into()))
     }),
+    command(
+        "graph",
+        ArgumentKind::Assistant,
+        "Show the graph of the thread, or of an assistant of the open server",
+        |_, name| go_to(Destination::Graph(name.into())),
+    ),
     command("view", ArgumentKind::View, "Show a view of the stream", |_, name| go_to(Destination::View(name.into()))),
     command("stream", ArgumentKind::Stream, "Go to one of the open streams", |_, tab| {
         go_to(Destination::Tab(tab.into()))

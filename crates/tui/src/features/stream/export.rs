@@ -117,10 +117,31 @@ impl Part {
 /// Returns a file name made of the view, the stream's id and the time.
 pub fn proposed_path(session: &Session, viewer: &Viewer, format: Format) -> String {
     let id = viewer.run_id.as_deref().or(viewer.thread_id.as_deref()).unwrap_or("stream");
-    let id: String = id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(8).collect();
+    let id: String = plain(id).take(8).collect();
     let view = viewer.view().title().to_lowercase();
+    timed_name(session, &format!("{view}-{id}"), format)
+}
+
+fn plain(text: &str) -> impl Iterator<Item = char> + '_ {
+    text.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-')
+}
+
+/// Returns a file name made of a text and the time.
+pub fn timed_name(session: &Session, of: &str, format: Format) -> String {
+    let of: String = plain(of).take(40).collect();
     let at = session.now.to_zoned(session.settings.tz.clone()).strftime("%H%M%S").to_string();
-    format!("runtail-{view}-{id}-{at}.{}", format.extension())
+    format!("runtail-{of}-{at}.{}", format.extension())
+}
+
+/// Parses the argument of `:export`: `[FORMAT] [PATH]`. Without a format, the extension of the path decides.
+pub fn parse_export(argument: &str) -> (Format, &str) {
+    let (word, rest) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
+    let named = Format::WORDS.iter().find(|(known, _)| *known == word).map(|(_, format)| *format);
+    match named {
+        Some(format) => (format, rest.trim()),
+        None if argument.is_empty() => (Format::Text, ""),
+        None => (Format::of_path(argument), argument),
+    }
 }
 
 impl StreamState {
@@ -132,13 +153,7 @@ impl StreamState {
 
     /// Starts to export the focused view: `[text|jsonl|md] [PATH]`.
     pub fn begin_export(&mut self, session: &Session, argument: &str) -> Requests {
-        let (word, rest) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
-        let named = Format::WORDS.iter().find(|(known, _)| *known == word).map(|(_, format)| *format);
-        let (format, path) = match named {
-            Some(format) => (format, rest.trim()),
-            None if argument.is_empty() => (Format::Text, ""),
-            None => (Format::of_path(argument), argument),
-        };
+        let (format, path) = parse_export(argument);
         let Some(viewer) = self.tabs.shown() else {
             return Requests::error("No stream is shown, so there is nothing to export.");
         };

@@ -61,6 +61,17 @@ pub(super) const ROWS: &[Binding] = &[
         .named("Toggle the fold"),
     bind("json.fold_all", Inspector, &["-"], A::FoldAll, "fold all", "Fold all, or unfold all").named("Fold all"),
     bind("json.unfold_all", Inspector, &["+"], A::UnfoldAll, "unfold all", "").named("Unfold all"),
+    bind("graph.fold", Graph, &["Enter"], A::Open, "fold", "Fold or unfold the group").named("Toggle the fold"),
+    bind("graph.search", Graph, &["/"], A::Filter, "search", "Search for a node by its name").named("Search for a node"),
+    bind("graph.next", Graph, &["]"], A::NextMatch, "next", "Next or previous node that the search finds")
+        .named("Go to the next hit"),
+    bind("graph.prev", Graph, &["["], A::PrevMatch, "previous", "").named("Go to the previous hit"),
+    bind("graph.fold_all", Graph, &["-"], A::FoldAll, "fold all", "Fold or unfold all groups").named("Fold all groups"),
+    bind("graph.unfold_all", Graph, &["+"], A::UnfoldAll, "unfold all", "").named("Unfold all groups"),
+    bind("graph.save", Graph, &["s"], A::Export, "save", "Save the graph to a file: text, Markdown, SVG, mermaid")
+        .named("Save the graph"),
+    bind("graph.details", Graph, &["d"], A::Describe, "details", "Show the server's description as JSON")
+        .named("Show the description"),
     bind("help.run", Help, &["Enter"], A::Open, "run", "Run the action of the line").named("Run the action"),
     bind("help.filter", Help, &["/"], A::Filter, "filter", "Show only keys that contain a text")
         .named("Filter the keys"),

@@ -19,6 +19,7 @@ pub(super) const ROWS: &[Binding] = &[
         "Show the runs of the thread, or the versions of the assistant",
     )
     .named("Show runs or versions"),
+    bind("server.graph", Server, &["9"], A::View9, "graph", "Show the graph of the assistant").named("Show the graph"),
     bind("server.threads", Server, &["1"], A::Threads, "threads", "Show the threads").named("Show the threads"),
     bind("server.assistants", Server, &["2"], A::Assistants, "assistants", "Show the assistants")
         .named("Show the assistants"),

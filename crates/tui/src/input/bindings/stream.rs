@@ -190,8 +190,11 @@ pub(super) const ROWS: &[Binding] = &[
         "Search for a regex in all views; in State, in the state",
     )
     .named("Search all views")
-    .only_in(&["Messages", "Updates", "State", "Timeline", "Runs", "Custom", "Raw", "Delivery", "History"])
-    .in_view(&[("State", "Search the state"), ("History", "Search the checkpoints")]),
+    .in_view(&[
+        ("State", "Search the state"),
+        ("Graph", "Search for a node"),
+        ("History", "Search the checkpoints"),
+    ]),
     bind(
         "stream.next_problem",
         Stream,
@@ -205,7 +208,7 @@ pub(super) const ROWS: &[Binding] = &[
         ("State", "Next or previous hit or state"),
         ("Timeline", "Next or previous failure or run"),
         ("Delivery", "Next or previous problem"),
-        ("Graph", "Next or previous visited node"),
+        ("Graph", "Next or previous hit or visited node"),
         ("History", "Next or previous thing to see"),
     ]),
     bind("stream.prev_problem", Stream, &["["], A::PrevMatch, "previous", "")

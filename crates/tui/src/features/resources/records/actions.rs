@@ -22,8 +22,8 @@ impl Records {
         if let (Action::Schemas, RecordList::Versions { assistant, .. }) = (action, &self.of) {
             return Route::Record(Described::Schemas(self.server.clone(), assistant.clone())).into();
         }
-        if let (Action::View9, RecordList::Versions { assistant, .. }) = (action, &self.of) {
-            return Route::Record(Described::Graph(self.server.clone(), assistant.clone())).into();
+        if let (Action::View9, RecordList::Versions { assistant, name }) = (action, &self.of) {
+            return Route::Graph(self.server.clone(), assistant.to_string(), name.to_string()).into();
         }
         let Some(row) = self.selected(now) else { return Requests::none() };
         match (action, row.is) {

@@ -26,7 +26,7 @@ impl GraphView {
     }
 
     /// Folds the innermost group of the node under the cursor. Returns false if there is none.
-    fn fold(&mut self) -> bool {
+    pub(super) fn fold(&mut self) -> bool {
         let Some(row) = self.cursor_row() else { return false };
         let node = self.picture.node_of_row(row);
         let Some(group) = group_of(&node.id).map(str::to_string) else {
@@ -45,7 +45,7 @@ impl GraphView {
     }
 
     /// Unfolds the group under the cursor. Returns false if it is a node.
-    fn unfold(&mut self) -> bool {
+    pub(super) fn unfold(&mut self) -> bool {
         let Some(row) = self.cursor_row() else { return false };
         let node = self.picture.node_of_row(row);
         if node.folded == 0 {
@@ -63,7 +63,7 @@ impl GraphView {
     }
 
     /// Folds or unfolds all groups.
-    fn fold_all(&mut self, is_folded: bool) {
+    pub(super) fn fold_all(&mut self, is_folded: bool) {
         for group in self.whole.groups() {
             self.chosen.insert(group, is_folded);
         }
@@ -121,8 +121,8 @@ impl GraphView {
         }
         self.is_paused = true;
         self.breakpoints.cycle(&id);
-        Ok(match self.breakpoints.words(&id) {
-            "neither before nor after" => format!("The next run doesn't stop at {name}."),
+        Ok(match self.breakpoints.at(&id).words() {
+            "" => format!("The next run doesn't stop at {name}."),
             words => format!("The next run from here stops {words} {name}."),
         })
     }
@@ -146,7 +146,11 @@ impl StreamState {
             Action::Collapse => return Some(Requests::info(graph.collapse_idle())),
             Action::NextMatch | Action::PrevMatch => {
                 let forward = action == Action::NextMatch;
-                if !graph.next_visited(forward) {
+                if graph.search.is_active() {
+                    if !graph.next_found(forward) {
+                        return Some(Requests::info("No node's name matches the search. Esc clears it."));
+                    }
+                } else if !graph.next_visited(forward) {
                     let place = if forward { "below" } else { "above" };
                     return Some(Requests::info(format!("No visited node {place}.")));
                 }

@@ -16,16 +16,19 @@ impl GraphView {
             Format::Svg => part.text(svg(graph, &layout(graph, Limits::NONE))),
             Format::Mermaid => part.text(mermaid(graph)),
             Format::Markdown => part.add(Chunk::Code("mermaid", mermaid(graph).into())),
-            Format::Text | Format::Jsonl => {
-                let columns = self.columns(WIDTH, title, Glyphs::Unicode);
-                let mut text = format!("{}\n", self.heading(&columns, title).text().trim_end());
-                for row in 0..self.picture.rows() {
-                    text.push_str(self.row_line(row, &columns, Glyphs::Unicode).text().trim_end());
-                    text.push('\n');
-                }
-                part.text(text);
-            }
+            Format::Text | Format::Jsonl => part.text(self.text(title)),
         }
         part.entries = self.picture.rows() as u64;
+    }
+
+    /// Returns the drawing with its numbers as text.
+    pub(super) fn text(&self, title: &str) -> String {
+        let columns = self.columns(WIDTH, title, Glyphs::Unicode);
+        let mut text = format!("{}\n", self.heading(&columns, title).text().trim_end());
+        for row in 0..self.picture.rows() {
+            text.push_str(self.row_line(row, &columns, Glyphs::Unicode).text().trim_end());
+            text.push('\n');
+        }
+        text
     }
 }

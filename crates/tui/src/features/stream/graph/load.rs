@@ -1,10 +1,11 @@
 //! Loading the graph of an assistant, once per assistant and refresh.
 
-use super::{GraphView, Stops};
+use super::breakpoints::RunBreakpoints;
+use super::{GraphView, Shown, Stops};
 use crate::features::stream::StreamState;
 use crate::features::stream::viewer::{View, Viewer};
 use crate::session::Cx;
-use crate::session::msg::{Epoch, ServerRef, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind};
+use crate::session::msg::{Epoch, ServerRef, StreamTarget, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind};
 use crate::widgets::area::Area;
 use jiff::Timestamp;
 use runtail_api::ApiError;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 const MAX_KNOWN: usize = 20;
 
 /// What is loaded, and what is being loaded.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Loading {
     /// The request in progress.
     number: Option<u64>,
@@ -31,6 +32,8 @@ pub(super) struct Loading {
 pub(super) enum Failure {
     /// The server has no graphs, or none of this assistant.
     NotOffered,
+    /// The graph has no nodes.
+    Empty,
     /// The cause, in a few words.
     Request(String),
 }
@@ -44,6 +47,17 @@ impl Loading {
         self.number.is_some()
     }
 
+    /// Begins to load the graph of an assistant.
+    pub fn begin(&mut self, assistant: &str, number: u64) {
+        let wanted = Some((assistant.to_string(), number));
+        *self = Loading { number: Some(number), wanted, has_graph: self.has_graph, failure: None };
+    }
+
+    /// Returns the number of the request in progress.
+    pub fn number(&self) -> Option<u64> {
+        self.number
+    }
+
     pub fn failure(&self) -> Option<&Failure> {
         self.failure.as_ref()
     }
@@ -54,11 +68,11 @@ impl Loading {
 pub struct KnownGraphs(Vec<(ServerRef, String, Arc<Graph>)>);
 
 impl KnownGraphs {
-    fn get(&self, server: &ServerRef, assistant: &str) -> Option<&Arc<Graph>> {
+    pub(super) fn get(&self, server: &ServerRef, assistant: &str) -> Option<&Arc<Graph>> {
         self.0.iter().find(|(known, id, _)| known == server && id == assistant).map(|(.., graph)| graph)
     }
 
-    fn keep(&mut self, server: ServerRef, assistant: String, graph: Arc<Graph>) {
+    pub(super) fn keep(&mut self, server: ServerRef, assistant: String, graph: Arc<Graph>) {
         self.0.retain(|(known, id, _)| *known != server || *id != assistant);
         if self.0.len() >= MAX_KNOWN {
             self.0.remove(0);
@@ -73,10 +87,23 @@ impl GraphView {
         Some((self.loading.number?, &self.loading.wanted.as_ref()?.0))
     }
 
-    fn on_graph(&mut self, result: Result<Arc<Graph>, ApiError>) {
+    /// Returns the subscription for the request in progress.
+    pub(super) fn subscription(&self, server: &ServerRef) -> Option<Subscription> {
+        let (number, assistant) = self.request()?;
+        let kind = SubscriptionKind::Graph(server.clone(), assistant.to_string());
+        Some(Subscription::new(SubscriptionId::Graph(number), Epoch::default(), kind))
+    }
+
+    /// Records that the request's task failed.
+    pub(super) fn on_panic(&mut self, why: &str) {
+        self.loading.number = None;
+        self.loading.failure = Some(Failure::Request(why.to_string()));
+    }
+
+    pub(super) fn on_graph(&mut self, result: Result<Arc<Graph>, ApiError>) {
         self.loading.number = None;
         match result {
-            Ok(graph) if graph.is_empty() => self.loading.failure = Some(Failure::NotOffered),
+            Ok(graph) if graph.is_empty() => self.loading.failure = Some(Failure::Empty),
             Ok(graph) => {
                 self.loading.has_graph = true;
                 self.set_graph(graph);
@@ -121,12 +148,7 @@ impl StreamState {
 
     /// Adds the requests for graphs.
     pub(in crate::features::stream) fn graph_subscriptions(&self, out: &mut Vec<Subscription>) {
-        for viewer in self.tabs.all() {
-            if let Some((number, assistant)) = viewer.graph.request() {
-                let kind = SubscriptionKind::Graph(viewer.server.clone(), assistant.to_string());
-                out.push(Subscription::new(SubscriptionId::Graph(number), Epoch::default(), kind));
-            }
-        }
+        out.extend(self.tabs.all().iter().filter_map(|viewer| viewer.graph.subscription(&viewer.server)));
     }
 
     /// Applies a loaded graph.
@@ -145,8 +167,7 @@ impl StreamState {
     pub fn on_graph_panic(&mut self, number: u64, why: &str) {
         let is_wanted = |viewer: &&mut Viewer| viewer.graph.loading.number == Some(number);
         if let Some(viewer) = self.tabs.all_mut().iter_mut().find(is_wanted) {
-            viewer.graph.loading.number = None;
-            viewer.graph.loading.failure = Some(Failure::Request(why.to_string()));
+            viewer.graph.on_panic(why);
         }
     }
 }
@@ -191,6 +212,19 @@ impl Viewer {
         // In a closed stream nothing grows.
         let now = playhead.unwrap_or(if self.is_open() { self.now } else { Timestamp::MIN });
         let stops = Stops::of(self.shown_status());
-        self.graph.prepare(&self.projections.timeline, now, stops, area);
+        let breakpoints = self.run_breakpoints();
+        let (timeline, pattern) = (&self.projections.timeline, &self.find.pattern);
+        self.graph.prepare(Shown { timeline, now, stops, breakpoints, pattern }, area);
+    }
+
+    /// Returns the breakpoints of the page's run, else of the newest run that began, by its record. Aegra's records have none: it
+    /// accepts breakpoints and doesn't stop.
+    fn run_breakpoints(&self) -> Option<RunBreakpoints> {
+        let status = &self.projections.status;
+        let run = match &self.target {
+            StreamTarget::Join { run, .. } => status.run(run),
+            _ => status.runs().iter().rev().find(|run| run.outcome != RunOutcome::Queued),
+        }?;
+        RunBreakpoints::of(run.name(), status.record(run.run_id.as_deref()?)?)
     }
 }

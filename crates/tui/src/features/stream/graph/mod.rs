@@ -1,18 +1,25 @@
 //! The Graph view: the graph of the thread's assistant as rails, with what ran, how often and how long.
 
 mod actions;
+mod breakpoints;
 mod colors;
 mod export;
 mod load;
+mod page;
 mod picture;
 mod rows;
+mod search;
 mod view;
 
+pub use breakpoints::Breakpoints;
 pub use load::KnownGraphs;
+pub use page::GraphPage;
 pub(super) use view::draw;
 
 use crate::widgets::area::Area;
 use crate::widgets::line::Line;
+use crate::widgets::pattern::Pattern;
+use breakpoints::RunBreakpoints;
 use colors::NodeColors;
 use jiff::Timestamp;
 use load::Loading;
@@ -21,7 +28,8 @@ use runtail_core::graph::{Graph, group_of, is_in};
 use runtail_core::model::ThreadStatus;
 use runtail_stream::Seq;
 use runtail_stream::projection::{ActivityCache, Timeline};
-use std::collections::{BTreeMap, BTreeSet};
+use search::Search;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Minimum height for the rails; below it, only the path of the newest run is shown.
@@ -30,7 +38,7 @@ const MIN_HEIGHT: u16 = 8;
 const MAX_RAILS: usize = 40;
 
 /// The Graph view of a thread.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct GraphView {
     loading: Loading,
     activity: ActivityCache,
@@ -52,7 +60,22 @@ pub struct GraphView {
     top: usize,
     /// Nodes before and after which the next run stops.
     breakpoints: Breakpoints,
+    /// Where the shown run stops, by its record.
+    run_breakpoints: Option<RunBreakpoints>,
+    search: Search,
+    /// Whether it shows the graph alone, without a thread.
+    is_still: bool,
     area: Area,
+}
+
+/// What the view shows of a thread.
+struct Shown<'a> {
+    timeline: &'a Timeline,
+    /// Running nodes count up to this time.
+    now: Timestamp,
+    stops: Stops,
+    breakpoints: Option<RunBreakpoints>,
+    pattern: &'a Pattern,
 }
 
 /// Where the thread stands, by its status.
@@ -83,41 +106,6 @@ impl Stops {
     }
 }
 
-/// The breakpoints of the next run that is composed on a thread.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Breakpoints {
-    pub before: BTreeSet<String>,
-    pub after: BTreeSet<String>,
-}
-
-impl Breakpoints {
-    /// Changes those of a node: before it, after it, both, none.
-    fn cycle(&mut self, node: &str) {
-        let set = |nodes: &mut BTreeSet<String>, is_set: bool| match is_set {
-            true => drop(nodes.insert(node.to_string())),
-            false => drop(nodes.remove(node)),
-        };
-        let (before, after) = match (self.before.contains(node), self.after.contains(node)) {
-            (false, false) => (true, false),
-            (true, false) => (false, true),
-            (false, true) => (true, true),
-            (true, true) => (false, false),
-        };
-        set(&mut self.before, before);
-        set(&mut self.after, after);
-    }
-
-    /// Returns a description of those of a node.
-    fn words(&self, node: &str) -> &'static str {
-        match (self.before.contains(node), self.after.contains(node)) {
-            (true, true) => "before and after",
-            (true, false) => "before",
-            (false, true) => "after",
-            (false, false) => "neither before nor after",
-        }
-    }
-}
-
 impl GraphView {
     /// Returns the breakpoints for the next run.
     pub fn breakpoints(&self) -> &Breakpoints {
@@ -129,31 +117,39 @@ impl GraphView {
         self.whole.nodes().len() * 512 + self.whole.edges().len() * 64
     }
 
-    /// Updates the picture and the activity. Running nodes count up to `now`.
-    fn prepare(&mut self, timeline: &Timeline, now: Timestamp, stops: Stops, area: Area) {
+    /// Updates the picture and the activity.
+    fn prepare(&mut self, shown: Shown<'_>, area: Area) {
         self.area = area;
-        let mut is_changed = self.activity.update(timeline, now);
-        is_changed |= self.stops != stops;
-        self.stops = stops;
+        let mut is_changed = self.activity.update(shown.timeline, shown.now);
+        is_changed |= self.stops != shown.stops;
+        (self.stops, self.run_breakpoints) = (shown.stops, shown.breakpoints);
         if !self.loading.has_graph() {
             let observed = self.activity.activity().observed();
             if *self.whole != observed {
                 self.set_whole(Arc::new(observed), true);
             }
         }
-        let width = usize::from(area.w);
-        if self.picture.is_outdated(self.version, width) {
-            let rules = picture::Rules { is_observed: self.is_observed, chosen: &self.chosen, width };
-            self.picture = Picture::new(&self.whole, &rules, self.version);
-            is_changed = true;
-        }
-        if is_changed {
+        self.use_pattern(shown.pattern);
+        if !self.redraw() && is_changed {
             self.picture.apply(&self.whole, self.activity.activity(), &self.stops);
         }
         if !self.is_paused {
             self.cursor = self.picture.newest_row().map(|row| self.picture.node_of_row(row).id.clone());
         }
         self.scroll_to_cursor();
+    }
+
+    /// Draws the picture again if the graph, the folds or the width changed. Returns whether it did.
+    fn redraw(&mut self) -> bool {
+        let width = usize::from(self.area.w);
+        let is_outdated = self.picture.is_outdated(self.version, width);
+        if is_outdated {
+            let rules = picture::Rules { is_observed: self.is_observed, chosen: &self.chosen, width };
+            self.picture = Picture::new(&self.whole, &rules, self.version);
+            self.picture.apply(&self.whole, self.activity.activity(), &self.stops);
+            self.find_again();
+        }
+        is_outdated
     }
 
     /// Uses the graph of the server.
@@ -186,7 +182,8 @@ impl GraphView {
             }
             group = group_of(id);
         }
-        (0..self.picture.rows()).find(|row| is_in(&self.picture.node_of_row(*row).id, id))
+        let inner = (0..self.picture.rows()).find(|row| is_in(&self.picture.node_of_row(*row).id, id));
+        inner.or_else(|| self.picture.row_of_member(self.whole.find(id)?))
     }
 
     fn set_cursor(&mut self, row: usize) {
@@ -207,7 +204,12 @@ impl GraphView {
 
     /// Returns the number of visible rows.
     pub fn height(&self) -> usize {
-        usize::from(self.area.h).saturating_sub(2).max(1)
+        usize::from(self.area.h).saturating_sub(self.head() + 1).max(1)
+    }
+
+    /// Returns the lines above the rows. The graph alone has no numbers, so it needs no headings.
+    fn head(&self) -> usize {
+        usize::from(!self.is_still)
     }
 
     /// Moves the cursor by rows.
@@ -234,7 +236,7 @@ impl GraphView {
 
     /// Moves the cursor to a line of the view.
     pub fn point_at(&mut self, line: usize) {
-        if let Some(line) = line.checked_sub(1).filter(|line| *line < self.height()) {
+        if let Some(line) = line.checked_sub(self.head()).filter(|line| *line < self.height()) {
             self.set_cursor(self.top + line);
         }
     }

@@ -17,7 +17,7 @@ pub(super) struct Rules<'a> {
 }
 
 /// A drawn graph.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Picture {
     /// The version of the graph and the width that it was drawn for.
     key: Option<(u64, usize)>,
@@ -157,6 +157,11 @@ impl Picture {
     /// Returns the row of a node.
     pub fn row_of(&self, id: &str) -> Option<usize> {
         self.rails.row_of.get(self.folded.graph.find(id)?).copied()
+    }
+
+    /// Returns the row in which a node of the whole graph is drawn, alone or folded.
+    pub fn row_of_member(&self, node: usize) -> Option<usize> {
+        self.rails.row_of.get(*self.folded.node_of.get(node)?).copied()
     }
 
     /// Returns what is known of the node of a row.

@@ -4,7 +4,8 @@ use super::GraphView;
 use super::colors::color_of;
 use super::picture::Picture;
 use crate::widgets::line::{Line, Tone};
-use runtail_core::graph::{Cell, Glyphs, Row, Stub};
+use crate::widgets::pattern::light;
+use runtail_core::graph::{Breakpoint, Cell, Glyphs, Row, Stub};
 use runtail_core::text;
 use runtail_stream::projection::{BarState, NodeActivity};
 use std::time::Duration;
@@ -81,6 +82,9 @@ impl GraphView {
         let count = if loops > 0 { loops.to_string().len() + 2 } else { 0 };
         let right = if right_lanes > 0 { GAP - 1 + 2 * right_lanes + count } else { 0 };
         let mut columns = Columns { left, label, right, state: STATE, visits: VISITS, time: TIME, bar: BAR + 1 };
+        if self.is_still {
+            columns = Columns { state: 0, visits: 0, time: 0, bar: 0, ..columns };
+        }
         let needed = |columns: &Columns| {
             columns.left + columns.label + columns.right + columns.state + columns.visits + columns.time + columns.bar
         };
@@ -135,9 +139,8 @@ impl GraphView {
             }
         }
         out.push(tones.stub(&row.left, Stub::Solid, false), glyphs.entry(row));
-        let node = picture.node_of_row(at);
-        let is_before = self.breakpoints.before.contains(&node.id);
-        out.push(Tone::Waiting, if is_before { '‖' } else { ' ' });
+        let (tone, mark) = self.breakpoint_mark(at, |stops| stops.before, glyphs);
+        out.push(tone, mark);
         self.label(&mut out, at, columns, glyphs);
         if picture.rails.lanes.1 > 0 {
             (0..GAP - 1).for_each(|_| out.push(Tone::Plain, ' '));
@@ -171,10 +174,26 @@ impl GraphView {
         let width = columns.label.saturating_sub(1);
         let label = text::fit(&glyphs.label(&self.picture.folded.graph, self.picture.row(at)), width).into_owned();
         let pad = columns.label.saturating_sub(text::width(&label) + 1);
-        out.text(tone, &label);
-        let is_after = self.breakpoints.after.contains(&node.id);
-        out.text(Tone::Waiting, if is_after { "‖" } else { " " });
+        let mut line = Line::of(tone, &label);
+        match self.hits_in(at).is_empty() {
+            true => light(&mut line, self.search.pattern()),
+            // Folded nodes are found in their group.
+            false => line = Line::of(Tone::Hit, &label),
+        }
+        line.left.iter().for_each(|piece| out.text(piece.tone, &piece.text));
+        let (tone, mark) = self.breakpoint_mark(at, |stops| stops.after, glyphs);
+        out.push(tone, mark);
         out.text(Tone::Plain, &" ".repeat(pad));
+    }
+
+    /// Returns the mark of a breakpoint on one side of a node: for the next run, else one in effect.
+    fn breakpoint_mark(&self, row: usize, side: fn(Breakpoint) -> bool, glyphs: Glyphs) -> (Tone, char) {
+        let is_next = side(self.breakpoints.at(&self.picture.node_of_row(row).id));
+        match (is_next, side(self.breakpoint_in_effect(row))) {
+            (true, _) => (Tone::Waiting, '‖'),
+            (false, true) => (Tone::Strong, glyphs.breakpoint(true)),
+            (false, false) => (Tone::Plain, ' '),
+        }
     }
 
     /// Returns the color of the node of a row.
@@ -235,7 +254,11 @@ impl GraphView {
             edge.label.as_ref().map_or_else(|| name.clone(), |label| format!("{name} ({label})"))
         });
         let to: Vec<String> = to.collect();
-        let mut parts: Vec<String> = Vec::new();
+        let mut parts = self.breakpoint_words(row);
+        let found = self.hits_in(row);
+        if !found.is_empty() {
+            parts.push(format!("found in it: {}", found.join(", ")));
+        }
         if !from.is_empty() {
             parts.push(format!("from {from}"));
         }
@@ -254,11 +277,6 @@ impl GraphView {
         }
         if let Some(group) = picture.silent_group(row) {
             parts.push(format!("{group} ran, but the stream has no events of its nodes"));
-        }
-        let id = &graph.nodes()[node].id;
-        match (self.breakpoints.before.contains(id), self.breakpoints.after.contains(id)) {
-            (false, false) => {}
-            _ => parts.push(format!("the next run stops {} it", self.breakpoints.words(id))),
         }
         let room = width.saturating_sub(line.width() + 1);
         line.push(Tone::Plain, &format!(" {}", text::seen(&parts.join(" · "), room)));

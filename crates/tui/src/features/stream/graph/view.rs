@@ -12,7 +12,15 @@ use runtail_core::text;
 /// Columns before and after the lines.
 const GUTTER: u16 = 3;
 
-/// Draws the view in an area.
+/// What is said about a graph.
+pub(super) struct Words {
+    /// The title above the rows; empty where something else has it.
+    pub title: String,
+    /// What is shown instead of an empty graph.
+    pub empty: Option<(Tone, String)>,
+}
+
+/// Draws the view of a thread in an area.
 pub(in crate::features::stream) fn draw(
     viewer: &Viewer,
     canvas: &mut Canvas<'_>,
@@ -20,20 +28,34 @@ pub(in crate::features::stream) fn draw(
     (focused, ascii): (bool, bool),
 ) {
     let graph = &viewer.graph;
+    let title = if viewer.split { String::new() } else { graph.title(viewer) };
+    draw_graph(graph, &Words { title, empty: graph.empty_text(viewer) }, canvas, area, (focused, ascii));
+}
+
+/// Draws a graph in an area.
+pub(super) fn draw_graph(
+    graph: &GraphView,
+    words: &Words,
+    canvas: &mut Canvas<'_>,
+    area: Area,
+    (focused, ascii): (bool, bool),
+) {
     let glyphs = if ascii { Glyphs::Ascii } else { Glyphs::Unicode };
-    if let Some((tone, text)) = graph.empty_text(viewer) {
-        return canvas.words(area, tone, &text);
+    if let Some((tone, text)) = &words.empty {
+        return canvas.words(area, *tone, text);
     }
     let width = area.w.saturating_sub(GUTTER);
-    if area.h < MIN_HEIGHT {
+    if area.h < MIN_HEIGHT && !graph.is_still {
         return canvas.line(area.x + 2, area.y, width, &graph.path(width.into()));
     }
-    let title = if viewer.split { String::new() } else { graph.title(viewer) };
-    let columns = graph.columns(width.into(), &title, glyphs);
-    canvas.line(area.x + 2, area.y, width, &graph.heading(&columns, &title));
+    let columns = graph.columns(width.into(), &words.title, glyphs);
+    let head = graph.head() as u16;
+    if head > 0 {
+        canvas.line(area.x + 2, area.y, width, &graph.heading(&columns, &words.title));
+    }
     let cursor = graph.cursor_row();
     let bottom = area.y + area.h.saturating_sub(1);
-    for (y, row) in (area.y + 1..bottom).zip(graph.top..graph.picture.rows()) {
+    for (y, row) in (area.y + head..bottom).zip(graph.top..graph.picture.rows()) {
         canvas.line(area.x + 2, y, width, &graph.row_line(row, &columns, glyphs));
         if cursor == Some(row) {
             let style = canvas.theme.style(if focused { Tone::Accent } else { Tone::Dim });
@@ -58,13 +80,15 @@ impl GraphView {
             false => parts.push(format!("{visited} of {all} visited")),
         }
         parts.extend(viewer.runs_in_graph());
-        if self.whole.is_cut() {
-            parts.push("too large, truncated".into());
-        }
-        if self.picture.rails.lanes != self.picture.rails.wanted {
-            parts.push("long rails cut".into());
-        }
+        parts.extend(self.cut_words());
         parts.join(" · ")
+    }
+
+    /// Returns what the drawing leaves out.
+    pub(super) fn cut_words(&self) -> Vec<String> {
+        let is_shortened = self.picture.rails.lanes != self.picture.rails.wanted;
+        let words = [(self.whole.is_cut(), "too large, truncated"), (is_shortened, "long rails cut")];
+        words.into_iter().filter(|(is_true, _)| *is_true).map(|(_, words)| words.to_string()).collect()
     }
 
     /// Returns what replaces the last line: what happens to the graph, or why the server has none.
@@ -79,8 +103,8 @@ impl GraphView {
             Failure::Request(cause) => {
                 Some((Tone::Bad, format!("Couldn't load the graph: {cause}. Showing observed steps.")))
             }
-            Failure::NotOffered if self.is_paused => None,
-            Failure::NotOffered => {
+            Failure::NotOffered | Failure::Empty if self.is_paused || self.is_still => None,
+            Failure::NotOffered | Failure::Empty => {
                 Some((Tone::Dim, "This server doesn't describe its graph. Showing observed steps.".into()))
             }
         }
@@ -98,7 +122,7 @@ impl GraphView {
             Some(Failure::Request(cause)) => {
                 (Tone::Bad, format!("Couldn't load the graph: {cause}. No steps yet. Press r to retry."))
             }
-            Some(Failure::NotOffered) => {
+            Some(Failure::NotOffered | Failure::Empty) => {
                 (Tone::Dim, "This server doesn't describe its graph, and there are no steps yet.".into())
             }
             None if viewer.is_recording() => (Tone::Dim, "This recording has no steps.".into()),

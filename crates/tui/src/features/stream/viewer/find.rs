@@ -69,6 +69,9 @@ impl Viewer {
     /// Opens the input line.
     pub fn begin_typing(&mut self, typing: Typing) {
         self.find.typing = Some((typing, SavedPosition { anchor: self.anchor, places: self.places }));
+        if self.view() == View::Graph {
+            self.graph.begin_search();
+        }
     }
 
     /// Closes the input line. If its text is not kept, restores the earlier position.
@@ -77,6 +80,7 @@ impl Viewer {
             self.find.seek = None;
             self.restore();
         }
+        self.graph.end_search(keep);
         self.find.typing = None;
     }
 
@@ -116,7 +120,13 @@ impl Viewer {
                 }
             }
             _ if self.view() == View::History => self.history.search(text),
-            _ => self.search(text),
+            _ => {
+                self.search(text);
+                if self.view() == View::Graph {
+                    self.find.seek = None;
+                    self.graph.search_near(&self.find.pattern);
+                }
+            }
         }
     }
 
@@ -152,6 +162,10 @@ impl Viewer {
     /// Returns the search progress in the focused view; `None` without a search.
     pub fn found(&self) -> Option<Found> {
         let view = self.view();
+        if view == View::Graph {
+            let (count, at) = self.graph.found();
+            return Some(Found { count: count as u64, at: at.map(|at| at as u64), progress: None });
+        }
         let index = self.find.hits[view as usize].as_ref()?;
         let key = self.place(view).cursor.key;
         let at = (!self.follows() && index.is_match(key)).then(|| index.rank(key) + 1);

@@ -204,7 +204,7 @@ pub struct Viewer {
     runs: UnseenRuns,
     delivery_rows: Vec<views::delivery::Row>,
     delivery: delivery::DeliveryState,
-    find: Find,
+    pub(in crate::features::stream) find: Find,
     bars: TimelineRows,
     /// The graph of the thread's assistant.
     pub graph: GraphView,

@@ -1,0 +1,134 @@
+//! The health of an agent server and the load of its queue: `GET /ok` or `/health`, and `GET /metrics?format=json`. Both are
+//! optional; a server that has answered that it lacks one is not asked for it again.
+
+use super::{AgentServer, ApiError, Kind};
+use serde_json::Value;
+use std::time::Duration;
+
+/// What a server reports about its health.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct ServerHealth {
+    /// Whether it says that it is healthy; `None` if it has no such call.
+    pub is_healthy: Option<bool>,
+    /// Its queue; `None` if it doesn't report it.
+    pub load: Option<ServerLoad>,
+}
+
+impl ServerHealth {
+    /// Returns whether it reports anything.
+    pub fn is_offered(&self) -> bool {
+        self.is_healthy.is_some() || self.load.is_some()
+    }
+}
+
+/// The queue of a server. Numbers that the server doesn't send are `None`.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct ServerLoad {
+    /// Runs that wait.
+    pub pending: Option<u64>,
+    /// Runs that are executed.
+    pub running: Option<u64>,
+    /// How long the oldest pending run has waited.
+    pub oldest: Option<Duration>,
+    /// Workers that execute a run, and all.
+    pub workers: Option<(u64, u64)>,
+}
+
+impl ServerLoad {
+    /// Reads a response; `None` if it has no numbers of a queue or of workers.
+    fn read(metrics: &Value) -> Option<ServerLoad> {
+        let queue = &metrics["queue"];
+        let seconds = queue["pending_runs_wait_time_max_secs"].as_f64();
+        let workers = &metrics["workers"];
+        let load = ServerLoad {
+            pending: queue["n_pending"].as_u64(),
+            running: queue["n_running"].as_u64(),
+            oldest: seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
+            workers: workers["active"].as_u64().zip(workers["max"].as_u64()),
+        };
+        (load != ServerLoad::default()).then_some(load)
+    }
+}
+
+impl AgentServer {
+    /// Returns what the server reports about its health and its queue.
+    ///
+    /// # Errors
+    /// Fails if the server can't be reached or doesn't respond in time.
+    pub async fn health(&self) -> Result<ServerHealth, ApiError> {
+        Ok(ServerHealth { is_healthy: self.reported_health().await?, load: self.load().await? })
+    }
+
+    async fn reported_health(&self) -> Result<Option<bool>, ApiError> {
+        if self.quirks.lacks_health() {
+            return Ok(None);
+        }
+        for path in ["ok", "health"] {
+            match self.get(&[path], &[]).await.and_then(|answer| answer.json::<Value>()) {
+                Ok(said) => match (&said["ok"], &said["status"]) {
+                    (Value::Bool(is_healthy), _) => return Ok(Some(*is_healthy)),
+                    (_, Value::String(status)) => return Ok(Some(matches!(&**status, "healthy" | "ok"))),
+                    _ => {}
+                },
+                // The call exists and fails.
+                Err(error) if matches!(error.kind, Kind::Server(code) if code != 501) => return Ok(Some(false)),
+                Err(error) if is_fatal(&error) => return Err(error),
+                Err(_) => {}
+            }
+        }
+        self.quirks.note_health_missing();
+        Ok(None)
+    }
+
+    async fn load(&self) -> Result<Option<ServerLoad>, ApiError> {
+        if self.quirks.lacks_metrics() {
+            return Ok(None);
+        }
+        match self.get(&["metrics"], &[("format", "json".to_string())]).await.and_then(|answer| answer.json::<Value>()) {
+            Ok(metrics) => {
+                let load = ServerLoad::read(&metrics);
+                if load.is_none() {
+                    self.quirks.note_metrics_missing();
+                }
+                Ok(load)
+            }
+            Err(error) if matches!(error.kind, Kind::Server(code) if code != 501) => Ok(None),
+            Err(error) if is_fatal(&error) => Err(error),
+            // Another answer, text of Prometheus, or not allowed: nothing to show.
+            Err(_) => {
+                self.quirks.note_metrics_missing();
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// Returns whether an error says nothing about what the server offers.
+fn is_fatal(error: &ApiError) -> bool {
+    matches!(
+        error.kind,
+        Kind::NoConnection | Kind::Network | Kind::Timeout | Kind::Refused | Kind::RateLimited(_) | Kind::Unauthorized
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn numbers_that_a_server_does_not_send_are_unknown() {
+        // As langgraph-api 0.16.7 sends it while a run waits.
+        let real = json!({"queue": {"n_pending": 1, "n_running": 1, "pending_runs_wait_time_max_secs": 1.017083,
+            "pending_runs_wait_time_med_secs": 1.017083, "pending_unblocked_runs_wait_time_max_secs": null},
+            "api": {"http_requests_total": []}, "workers": {"max": 10, "active": 1, "available": 9}});
+        let load = ServerLoad::read(&real).unwrap();
+        assert_eq!((load.pending, load.running, load.workers), (Some(1), Some(1), Some((1, 10))));
+        assert_eq!(load.oldest.unwrap().as_millis(), 1017);
+        let some = json!({"queue": {"n_running": 0, "pending_runs_wait_time_max_secs": -1}, "workers": {"max": 10}});
+        assert_eq!(ServerLoad::read(&some), Some(ServerLoad { running: Some(0), ..ServerLoad::default() }));
+        for other in [json!({}), json!(null), json!([1]), json!({"queue": "none"})] {
+            assert_eq!(ServerLoad::read(&other), None);
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! The graph of an assistant without a thread, as a page: the same rails, without what ran.
+
+use super::load::Failure;
+use super::view::{Words, draw_graph};
+use super::{GraphView, Shown, Stops};
+use crate::features::stream::StreamState;
+use crate::features::stream::export::{Format, Part, parse_export, timed_name};
+use crate::input::action::{Action, Context};
+use crate::session::msg::{Described, Effect, FileStep, ServerRef, Subscription, SubscriptionEvent};
+use crate::session::page::overlay_frame;
+use crate::session::profile::breadcrumb;
+use crate::session::{Component, Cx, Requests, Route, Session};
+use crate::widgets::canvas::Canvas;
+use crate::widgets::line::{Line, Tone};
+use crate::widgets::pattern::Pattern;
+use jiff::Timestamp;
+use runtail_core::text;
+use runtail_stream::projection::Timeline;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+/// Nothing ran.
+static NOTHING: LazyLock<Timeline> = LazyLock::new(Timeline::default);
+
+/// The page.
+#[derive(Debug, Clone)]
+pub struct GraphPage {
+    server: ServerRef,
+    /// The assistant's id, or the name of a graph.
+    assistant: String,
+    /// The name in the title.
+    name: String,
+    graph: GraphView,
+    pattern: Pattern,
+    /// The file that is being written: its number and path.
+    saving: Option<(u64, PathBuf)>,
+}
+
+impl StreamState {
+    /// Creates the page of an assistant's graph, which is loaded unless it is known.
+    pub fn graph_page(&self, session: &Session, server: ServerRef, assistant: &str, name: &str) -> GraphPage {
+        let known = self.known_graphs.get(&server, assistant).cloned();
+        let graph = GraphView { is_still: true, is_paused: true, ..GraphView::default() };
+        let (assistant, name) = (assistant.to_string(), text::seen(name, 60));
+        let mut page = GraphPage { server, assistant, name, graph, pattern: Pattern::default(), saving: None };
+        match known {
+            Some(graph) => page.graph.on_graph(Ok(graph)),
+            None => page.load(session),
+        }
+        page
+    }
+
+    /// Applies a loaded graph to a page, if that is waiting for it, and keeps it for the threads of the assistant.
+    pub fn on_page_graph(&mut self, page: &mut GraphPage, number: u64, event: &SubscriptionEvent) {
+        let SubscriptionEvent::Graph(result) = event else { return };
+        if page.graph.loading.number() != Some(number) {
+            return;
+        }
+        if let Ok(graph) = result {
+            self.known_graphs.keep(page.server.clone(), page.assistant.clone(), graph.clone());
+        }
+        page.graph.on_graph(result.clone());
+    }
+}
+
+impl GraphPage {
+    fn load(&mut self, session: &Session) {
+        self.graph.loading.begin(&self.assistant, session.next_stream.take());
+    }
+
+    /// Records that the task of a request failed.
+    pub fn on_panic(&mut self, number: u64, why: &str) {
+        if self.graph.loading.number() == Some(number) {
+            self.graph.on_panic(why);
+        }
+    }
+
+    fn empty_text(&self) -> Option<(Tone, String)> {
+        if !self.graph.whole.is_empty() {
+            return None;
+        }
+        Some(match self.graph.loading.failure() {
+            None => (Tone::Dim, "Loading the graph…".into()),
+            Some(Failure::Request(cause)) => {
+                (Tone::Bad, format!("Couldn't load the graph of {}: {cause}.\n\nPress r to retry.", self.name))
+            }
+            Some(Failure::NotOffered) => (
+                Tone::Plain,
+                format!(
+                    "This server doesn't describe the graph of {}: it has no such call, or no such assistant.\n\n\
+                     The Graph view of a thread shows the steps that it observes.",
+                    self.name
+                ),
+            ),
+            Some(Failure::Empty) => (Tone::Plain, format!("The graph of {} has no nodes.", self.name)),
+        })
+    }
+
+    /// Returns what is said after the title.
+    fn about(&self, cx: &Cx<'_>) -> Line {
+        let mut parts = vec![self.name.clone()];
+        let count = |n: usize, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
+        let whole = &self.graph.whole;
+        if !whole.is_empty() {
+            parts.push(count(whole.real_nodes(), "node"));
+        }
+        let stops = whole.nodes().iter().filter(|node| node.breakpoint.is_set()).count();
+        if stops > 0 {
+            parts.push(format!("stops at {}", count(stops, "node")));
+        }
+        if self.graph.search.is_active() {
+            parts.push(match self.graph.found() {
+                (0, _) => format!("/{} finds nothing", text::seen(self.pattern.text(), 30)),
+                (all, Some(at)) => format!("/{} {at} of {all}", text::seen(self.pattern.text(), 30)),
+                (all, None) => format!("/{} {}", text::seen(self.pattern.text(), 30), count(all, "hit")),
+            });
+        }
+        parts.extend(self.graph.cut_words());
+        let mut line = Line::of(Tone::Plain, &parts.join(" · "));
+        line.push(Tone::Dim, " · ");
+        line.left.extend(breadcrumb(cx.session, &self.server, false).left);
+        line
+    }
+
+    fn title(&self) -> String {
+        format!("graph of {}", self.name)
+    }
+
+    /// Returns the completions of `:export`, each with a proposed file.
+    pub fn exports(&self, session: &Session) -> Vec<String> {
+        let offered = Format::WORDS.iter().filter(|(_, format)| *format != Format::Jsonl);
+        offered.map(|(word, format)| format!("{word} {}", self.file_name(session, *format))).collect()
+    }
+
+    fn file_name(&self, session: &Session, format: Format) -> String {
+        timed_name(session, &format!("graph-{}", self.name), format)
+    }
+
+    /// Saves the graph to a new file: `[text|md|svg|mermaid] [PATH]`.
+    pub fn save(&mut self, session: &Session, argument: &str) -> Requests {
+        let (format, path) = parse_export(argument);
+        if format == Format::Jsonl {
+            return Requests::error("A graph is saved as text, md, svg or mermaid. d shows the server's JSON.");
+        }
+        if self.graph.whole.is_empty() {
+            return Requests::error("No graph is loaded, so there is nothing to save.");
+        }
+        if self.saving.is_some() {
+            return Requests::error("A file is still being written.");
+        }
+        let path = if path.is_empty() { self.file_name(session, format) } else { path.to_string() };
+        let mut part = Part::default();
+        self.graph.write(&self.title(), format, &mut part);
+        let number = session.next_change.take();
+        self.saving = Some((number, PathBuf::from(&path)));
+        Effect::File(number, FileStep::Save(path.into(), part.chunks)).into()
+    }
+
+    /// Reports that the file was written, or why not. `None` if the file belongs to something else.
+    pub fn on_saved(&mut self, number: u64, result: &Result<u64, String>) -> Option<Requests> {
+        let (_, path) = self.saving.take_if(|(saving, _)| *saving == number)?;
+        let path = text::clean(&path.display().to_string()).into_owned();
+        Some(match result {
+            Ok(size) => Requests::info(format!("Saved the graph, {}, to {path}", text::bytes(*size))),
+            Err(why) => Requests::error(format!("Couldn't write {path}: {why}")),
+        })
+    }
+}
+
+impl Component for GraphPage {
+    fn context(&self) -> Context {
+        Context::Graph
+    }
+
+    fn tab_name(&self) -> Option<String> {
+        Some(self.title())
+    }
+
+    fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
+        let graph = &mut self.graph;
+        match action {
+            Action::Refresh => self.load(cx.session),
+            Action::Left => drop(graph.fold()),
+            Action::Right => drop(graph.unfold()),
+            Action::Open if !graph.unfold() => drop(graph.fold()),
+            Action::FoldAll | Action::UnfoldAll => graph.fold_all(action == Action::FoldAll),
+            Action::NextMatch | Action::PrevMatch => {
+                let forward = action == Action::NextMatch;
+                if !graph.search.is_active() {
+                    return Requests::info("Search for a node first: press /.");
+                }
+                if !graph.next_found(forward) {
+                    return Requests::info("No node's name matches the search. Esc clears it.");
+                }
+            }
+            Action::Export => {
+                return Route::Palette(format!("export text {}", self.file_name(cx.session, Format::Text))).into();
+            }
+            Action::Describe => {
+                return Route::Record(Described::Graph(self.server.clone(), self.assistant.as_str().into())).into();
+            }
+            _ => {}
+        }
+        Requests::none()
+    }
+
+    fn can(&self, _cx: &Cx<'_>, action: Action) -> bool {
+        match action {
+            Action::Open => self.graph.can(Action::Left),
+            Action::NextMatch | Action::PrevMatch => self.graph.search.is_active(),
+            Action::Export | Action::Copy | Action::Filter => !self.graph.whole.is_empty(),
+            action => self.graph.can(action),
+        }
+    }
+
+    fn step(&mut self, _cx: &Cx<'_>, lines: isize, _whole_window: bool) {
+        self.graph.step(lines);
+    }
+
+    fn click(&mut self, _cx: &Cx<'_>, _x: u16, y: u16) -> Requests {
+        self.graph.point_at(y.into());
+        Requests::none()
+    }
+
+    fn copied(&mut self) -> Option<String> {
+        (!self.graph.whole.is_empty()).then(|| self.graph.text(&self.title()))
+    }
+
+    fn back(&mut self, _quit: bool) -> Option<Requests> {
+        let is_searched = !self.pattern.is_empty();
+        self.pattern = Pattern::default();
+        self.graph.use_pattern(&self.pattern);
+        is_searched.then(Requests::none)
+    }
+
+    fn filter(&self) -> Option<&str> {
+        Some(self.pattern.text())
+    }
+
+    fn set_filter(&mut self, text: &str) {
+        if self.pattern.is_empty() {
+            self.graph.begin_search();
+        }
+        self.pattern = Pattern::new(text);
+        match text.is_empty() {
+            true => {
+                self.graph.use_pattern(&self.pattern);
+                self.graph.end_search(false);
+            }
+            false => self.graph.search_near(&self.pattern),
+        }
+    }
+
+    fn relayout(&mut self, cx: &Cx<'_>) {
+        let shown = Shown {
+            timeline: &NOTHING,
+            now: Timestamp::MIN,
+            stops: Stops::default(),
+            breakpoints: None,
+            pattern: &self.pattern,
+        };
+        self.graph.prepare(shown, cx.area);
+    }
+
+    fn subscriptions(&self, _cx: &Cx<'_>, out: &mut Vec<Subscription>) {
+        out.extend(self.graph.subscription(&self.server));
+    }
+
+    fn profile(&self) -> Option<&str> {
+        Some(&self.server.profile)
+    }
+
+    fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
+        overlay_frame(cx, canvas, "Graph", &self.about(cx));
+        let words = Words { title: String::new(), empty: self.empty_text() };
+        draw_graph(&self.graph, &words, canvas, cx.area, (true, cx.session.settings.ascii));
+        None
+    }
+}
