@@ -31,8 +31,8 @@ mod thread_actions;
 
 use agent_server::server_info;
 pub use agent_server::{
-    AgentServer, CancelAction, CancelState, CancelTarget, FoundThread, FoundThreads, GraphFacts, PastInput, ServerHealth,
-    ServerInfo, ServerKind, ServerLoad, ThreadPage, ThreadQuery,
+    AgentServer, CancelAction, CancelState, CancelTarget, FoundThread, FoundThreads, GraphFacts, PastInput,
+    ServerHealth, ServerInfo, ServerKind, ServerLoad, ThreadPage, ThreadQuery,
 };
 pub use auth::AuthWaited;
 #[doc(hidden)]

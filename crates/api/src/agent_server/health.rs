@@ -84,7 +84,8 @@ impl AgentServer {
         if self.quirks.lacks_metrics() {
             return Ok(None);
         }
-        match self.get(&["metrics"], &[("format", "json".to_string())]).await.and_then(|answer| answer.json::<Value>()) {
+        match self.get(&["metrics"], &[("format", "json".to_string())]).await.and_then(|answer| answer.json::<Value>())
+        {
             Ok(metrics) => {
                 let load = ServerLoad::read(&metrics);
                 if load.is_none() {

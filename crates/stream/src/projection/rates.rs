@@ -23,6 +23,14 @@ impl Rate {
     }
 }
 
+impl std::ops::Add for Rate {
+    type Output = Rate;
+
+    fn add(self, other: Rate) -> Rate {
+        Rate { events: self.events.saturating_add(other.events), tokens: self.tokens.saturating_add(other.tokens) }
+    }
+}
+
 /// The events and tokens per second of the last minutes. Only live events count, because a replay arrives in one burst.
 #[derive(Debug, Clone, Default)]
 pub struct Rates {
@@ -106,6 +114,12 @@ impl Rates {
         (1..=count).rev().filter_map(bucket).collect()
     }
 
+    /// Returns whether the last seconds before a time, or the current one, have events, so that a strip of them still changes.
+    pub fn is_recent(&self, now: Timestamp, seconds: usize) -> bool {
+        let oldest = now.as_second().saturating_sub(i64::try_from(seconds).unwrap_or(i64::MAX));
+        self.seconds.back().is_some_and(|(second, _)| *second >= oldest)
+    }
+
     /// Returns the mean number of events and tokens per second over the last few whole seconds before a time.
     pub fn mean(&self, now: Timestamp) -> (f64, f64) {
         let now = now.as_second();
@@ -162,6 +176,7 @@ mod tests {
         assert_eq!(buckets, [Some(Rate { events: 7, tokens: 4 }), Some(Rate { events: 1, tokens: 0 })]);
         assert_eq!((rates.peak(), rates.mean(at(4))), (7, (7.0, 4.0)));
         assert_eq!(rates.mean(at(30)), (0.0, 0.0));
+        assert!(rates.is_recent(at(32), 20) && !rates.is_recent(at(33), 20));
     }
 
     proptest! {

@@ -55,7 +55,10 @@ impl App {
             Action::Top => self.jump_to_edge(context, true),
             Action::Bottom | Action::Follow => self.jump_to_edge(context, false),
             Action::Refresh
-                if !matches!(context, Context::Journal | Context::Browse | Context::Records | Context::Bisect | Context::Graph) =>
+                if !matches!(
+                    context,
+                    Context::Journal | Context::Browse | Context::Records | Context::Bisect | Context::Graph
+                ) =>
             {
                 return self.refresh();
             }

@@ -3,6 +3,7 @@
 use super::{App, Overlay, Pane};
 use crate::features::deployments::list::Row;
 use crate::features::glance::{Count, Facts, GlancePage, Opens, Rank, STRIP, Tile};
+use crate::features::stream::viewer::sum_of_rates;
 use crate::widgets::line::Tone;
 use crate::widgets::theme::{deployment_badge, phase_glyph};
 use runtail_core::model::{InboxGroup, InboxRow, Phase};
@@ -68,10 +69,10 @@ impl App {
             age.map(text::age).unwrap_or_default()
         };
         let place = |row: &InboxRow| crate::features::inbox::place_name(row);
-        let count = |rows: &[&InboxRow], one: Option<&&InboxRow>, word: &str| Count {
-            number: is_known.then_some(rows.len()),
-            detail: one.map(|row| format!("{word} {}", age(row))).unwrap_or_default(),
-            place: one.map(|row| place(row)).unwrap_or_default(),
+        let count = |rows: &[&InboxRow], one: Option<&&InboxRow>, word: &str| {
+            let (age, place) = one.map(|row| (age(row), place(row))).unwrap_or_default();
+            let detail = if age.is_empty() { String::new() } else { format!("{word} {age}") };
+            Count { number: is_known.then_some(rows.len()), detail, brief: (age, place.clone()), place }
         };
         let oldest = waiting.iter().min_by_key(|row| row.since());
         let newest = failed.iter().max_by_key(|row| row.since());
@@ -80,10 +81,25 @@ impl App {
         Facts {
             waiting: count(&waiting, oldest, "oldest"),
             failed: count(&failed, newest, "newest"),
-            running: Count { number: is_known.then_some(running), ..Count::default() },
+            running: Count { number: is_known.then_some(running), ..self.rate_now() },
             tiles: self.glance_tiles(),
             updated_at: updated,
+            is_measuring: self.is_measuring(),
         }
+    }
+
+    /// Returns the rate of the open streams as the detail of a count; an empty one if nothing arrives.
+    fn rate_now(&self) -> Count {
+        let Some(sum) = sum_of_rates(self.stream.tabs.all().iter(), self.session.now) else { return Count::default() };
+        let rate = format!("{} {}/s", text::count(sum.rate), sum.unit);
+        let streams = if sum.streams == 1 { "1 open stream".into() } else { format!("{} open streams", sum.streams) };
+        let brief = (rate.clone(), format!("in {} open", sum.streams));
+        Count { number: None, detail: format!("{rate} in {streams}"), place: sum.strip, brief }
+    }
+
+    /// Returns whether the rate of the open streams changes with the next second.
+    pub(super) fn is_measuring(&self) -> bool {
+        self.stream.tabs.all().iter().any(|viewer| viewer.has_recent_rate(self.session.now))
     }
 
     fn glance_tiles(&self) -> Vec<Tile> {

@@ -2,11 +2,11 @@
 //! target can't be reached.
 
 use super::{App, Pane};
+use crate::features::agent::graph_of;
 use crate::features::agent::state::{Server, Tab};
 use crate::features::deployments::list::RowId;
 use crate::features::palette::no_such;
 use crate::features::palette::parse_target::{self, Address};
-use crate::features::agent::graph_of;
 use crate::features::stream::viewer::{VIEWS, View};
 use crate::session::Route;
 use crate::session::destination::{ArgumentKind, Destination};

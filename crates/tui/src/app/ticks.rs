@@ -2,6 +2,7 @@
 
 use super::{App, Overlay};
 use crate::features::deployments::revisions::History;
+use crate::features::glance::until_next_second;
 use crate::features::stream::viewer::Viewer;
 use crate::session::msg::NextPoll;
 use crate::session::profile::ProfileState;
@@ -39,6 +40,8 @@ impl App {
         // Header and footer stay visible around an overlay.
         if self.overlays.iter().all(|overlay| matches!(overlay, Overlay::Command(_))) {
             also(shown.is_some_and(Viewer::is_open).then_some(SECOND));
+            let has_rate = self.strip_height() > 0 && self.is_measuring();
+            also(has_rate.then(|| until_next_second(self.session.now)));
             also(shown.and_then(|viewer| viewer.thread_status().time()).map(|at| self.until_age_changes(at)));
             let shows_revisions = regions.revisions.is_some() || regions.summary.is_some();
             also(self.history().filter(|_| shows_revisions).and_then(|history| self.history_tick(history)));

@@ -6,7 +6,9 @@ use super::refs::{RevisionRef, ServerRef, StreamTarget, ThreadRef};
 use crate::widgets::jobs::{JobProgress, JobSpec};
 use jiff::{SignedDuration, Timestamp};
 use runtail_api::doctor::Check;
-use runtail_api::{ApiError, AuthWaited, Listing, LogFilter, LogScope, Revisions, ServerHealth, ServerInbox, ThreadPage};
+use runtail_api::{
+    ApiError, AuthWaited, Listing, LogFilter, LogScope, Revisions, ServerHealth, ServerInbox, ThreadPage,
+};
 use runtail_core::config::Stuck;
 use runtail_core::graph::Graph;
 use runtail_core::model::{

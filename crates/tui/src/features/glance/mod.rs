@@ -5,7 +5,7 @@ mod digits;
 mod page;
 mod view;
 
-pub use page::GlancePage;
+pub use page::{GlancePage, until_next_second};
 pub use view::{STRIP, strip};
 
 use crate::widgets::line::Tone;
@@ -23,6 +23,8 @@ pub struct Facts {
     pub tiles: Vec<Tile>,
     /// When the newest data arrived.
     pub updated_at: Option<Timestamp>,
+    /// Whether the rate of the open streams changes with the next second.
+    pub is_measuring: bool,
 }
 
 /// A number with what explains it.
@@ -32,8 +34,10 @@ pub struct Count {
     pub number: Option<usize>,
     /// For example `oldest 36m`.
     pub detail: String,
-    /// Where the one that the detail is about is.
+    /// Where the one that the detail is about is, or a strip.
     pub place: String,
+    /// Both where there is no room for the detail. A cut number would be a wrong one.
+    pub brief: (String, String),
 }
 
 /// What a tile opens.

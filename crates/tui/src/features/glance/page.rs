@@ -82,6 +82,12 @@ impl GlancePage {
     }
 }
 
+/// Returns the time until the current second ends.
+pub fn until_next_second(now: Timestamp) -> Duration {
+    let passed = u32::try_from(now.as_nanosecond().rem_euclid(1_000_000_000)).unwrap_or(0);
+    Duration::from_nanos(1_000_000_000 - u64::from(passed))
+}
+
 impl Component for GlancePage {
     fn context(&self) -> Context {
         Context::Glance
@@ -123,7 +129,8 @@ impl Component for GlancePage {
         let settles = self.changed_at.values().chain(&self.ordered_at).max();
         let left = settles.map(|at| ORDER_HOLD - cx.session.now.duration_since(*at)).filter(|left| left.is_positive());
         let of_age = self.facts.updated_at.map(|_| Duration::from_secs(60));
-        left.and_then(|left| Duration::try_from(left).ok()).into_iter().chain(of_age).min()
+        let of_rate = self.facts.is_measuring.then(|| until_next_second(cx.session.now));
+        left.and_then(|left| Duration::try_from(left).ok()).into_iter().chain(of_age).chain(of_rate).min()
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {

@@ -49,11 +49,10 @@ fn draw_count(canvas: &mut Canvas<'_>, area: Area, count: &Count, label: &str, t
     let used = number.map_or(digits::WIDTH, digits::width);
     let (at, room) = (x + used + 2, (area.x + area.w).saturating_sub(x + used + 3));
     canvas.foreign(at, area.y + 2, room, label, Tone::Strong);
-    // A cut age would be a wrong one.
-    let age = count.detail.split_once(' ').map_or(&*count.detail, |(_, age)| age);
-    let detail = if text::width(&count.detail) <= usize::from(room) { &*count.detail } else { age };
+    let fits = text::width(&count.detail) <= usize::from(room);
+    let (detail, place) = if fits { (&count.detail, &count.place) } else { (&count.brief.0, &count.brief.1) };
     canvas.foreign(at, area.y + 3, room, detail, Tone::Dim);
-    canvas.foreign(at, area.y + 4, room, &count.place, Tone::Dim);
+    canvas.foreign(at, area.y + 4, room, place, Tone::Dim);
 }
 
 /// The places of tiles.

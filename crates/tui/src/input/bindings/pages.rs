@@ -62,7 +62,8 @@ pub(super) const ROWS: &[Binding] = &[
     bind("json.fold_all", Inspector, &["-"], A::FoldAll, "fold all", "Fold all, or unfold all").named("Fold all"),
     bind("json.unfold_all", Inspector, &["+"], A::UnfoldAll, "unfold all", "").named("Unfold all"),
     bind("graph.fold", Graph, &["Enter"], A::Open, "fold", "Fold or unfold the group").named("Toggle the fold"),
-    bind("graph.search", Graph, &["/"], A::Filter, "search", "Search for a node by its name").named("Search for a node"),
+    bind("graph.search", Graph, &["/"], A::Filter, "search", "Search for a node by its name")
+        .named("Search for a node"),
     bind("graph.next", Graph, &["]"], A::NextMatch, "next", "Next or previous node that the search finds")
         .named("Go to the next hit"),
     bind("graph.prev", Graph, &["["], A::PrevMatch, "previous", "").named("Go to the previous hit"),

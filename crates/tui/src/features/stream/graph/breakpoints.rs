@@ -69,10 +69,7 @@ impl GraphView {
     pub(super) fn breakpoint_in_effect(&self, row: usize) -> Breakpoint {
         let node = self.picture.node_of_row(row);
         let of_run = self.run_breakpoint(&node.id);
-        Breakpoint {
-            before: node.breakpoint.before || of_run.before,
-            after: node.breakpoint.after || of_run.after,
-        }
+        Breakpoint { before: node.breakpoint.before || of_run.before, after: node.breakpoint.after || of_run.after }
     }
 
     fn run_breakpoint(&self, id: &str) -> Breakpoint {

@@ -5,7 +5,9 @@ use super::{GraphView, Shown, Stops};
 use crate::features::stream::StreamState;
 use crate::features::stream::viewer::{View, Viewer};
 use crate::session::Cx;
-use crate::session::msg::{Epoch, ServerRef, StreamTarget, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind};
+use crate::session::msg::{
+    Epoch, ServerRef, StreamTarget, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
+};
 use crate::widgets::area::Area;
 use jiff::Timestamp;
 use runtail_api::ApiError;

@@ -110,7 +110,9 @@ impl GraphView {
             (Some(at), true) => at + 1,
             (Some(at), false) => at.checked_sub(1).unwrap_or(last),
             // The nodes in a folded group are below its row.
-            (None, true) => hits.iter().position(|hit| row(hit) > cursor || is_group && row(hit) == cursor).unwrap_or(0),
+            (None, true) => {
+                hits.iter().position(|hit| row(hit) > cursor || is_group && row(hit) == cursor).unwrap_or(0)
+            }
             (None, false) => hits.iter().rposition(|hit| row(hit) < cursor).unwrap_or(last),
         };
         let hit = hits.get(at).or(hits.first()).copied().unwrap_or_default();
