@@ -92,6 +92,9 @@ impl KnownHealth {
             bucket.map(|(_, pending)| *pending)
         });
         let cells: Vec<Option<u64>> = cells.collect();
+        if cells.is_empty() {
+            return Line::new();
+        }
         let span = text::duration(std::time::Duration::from_secs(cells.len() as u64 * BUCKET as u64));
         let mut line = Line::of(Tone::Dim, "pending ");
         line.push(Tone::Plain, &strip::strip(cells, most));

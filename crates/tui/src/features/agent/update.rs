@@ -444,6 +444,7 @@ impl Component for Agent {
             Tab::Assistants => Some(&[
                 "server.open",
                 "server.details",
+                "server.graph",
                 "server.threads",
                 "server.filter",
                 "app.back",

@@ -260,6 +260,9 @@ impl Component for GraphPage {
             pattern: &self.pattern,
         };
         self.graph.prepare(shown, cx.area);
+        if self.graph.cursor_row().is_none() {
+            self.graph.to_start();
+        }
     }
 
     fn subscriptions(&self, _cx: &Cx<'_>, out: &mut Vec<Subscription>) {

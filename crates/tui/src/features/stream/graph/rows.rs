@@ -169,6 +169,7 @@ impl GraphView {
             Some(BarState::Failed) => Tone::Bad,
             Some(_) => self.tone(at),
             None if !node.is_real() => Tone::Plain,
+            None if self.is_still => self.tone(at),
             None => Tone::Dim,
         };
         let width = columns.label.saturating_sub(1);
