@@ -7,8 +7,8 @@ use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use runtail_api::doctor::{Check, Fault};
 use runtail_api::{
-    ApiError, AuthWaited, Kind, Listing, Outcome, Place, PlanError, Revisions, SentRequest, ServerInbox, ServerInfo,
-    ServerKind,
+    ApiError, AuthWaited, Kind, Listing, Outcome, Place, PlanError, Revisions, SentRequest, ServerHealth, ServerInbox,
+    ServerInfo, ServerKind, ServerLoad,
 };
 use runtail_core::config::{Config, ConfigError};
 use runtail_core::graph::Graph;
@@ -281,6 +281,14 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
         SubscriptionId::Threads(_) => {
             SubscriptionEvent::Threads(ThreadsRead::all(if well { Ok(vec![read(text)]) } else { Err(error(text)) }))
         }
+        SubscriptionId::Health(_) => {
+            let (pending, wait) = (seq.wrapping_mul(u64::MAX / 3), Duration::from_secs(u64::MAX / 4));
+            let load =
+                ServerLoad { pending: Some(pending), running: Some(seq), oldest: Some(wait), workers: Some((seq, 0)) };
+            SubscriptionEvent::Health(
+                well.then_some(ServerHealth { is_healthy: Some(seq.is_multiple_of(2)), load: Some(load) }),
+            )
+        }
         SubscriptionId::ThreadStatuses(_) => {
             let of = sub.params.statuses.first()?.clone();
             let error = text.to_string();
@@ -316,7 +324,7 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
         }
         SubscriptionId::Side(..) => SubscriptionEvent::Side(if well { Ok(side(text, seq)) } else { Err(text.into()) }),
         SubscriptionId::Graph(_) => {
-            let node = |id: &str| json!({"id": id, "data": {"name": text}});
+            let node = |id: &str| json!({"id": id, "data": {"name": text}, "metadata": {"__interrupt": text}});
             let edge = |from: &str, to: &str| json!({"source": from, "target": to, "data": text, "conditional": text});
             let described = json!({
                 "nodes": [node("__start__"), node(text), node(&format!("{text}:{text}")), node("x:y:z"), {"id": seq}],

@@ -23,7 +23,9 @@ fn export(dash: &mut Dash, how: &str) -> (PathBuf, Vec<u8>, usize) {
                 parts += 1;
                 chunks.iter().for_each(|chunk| write_chunk(&mut file, chunk));
             }
-            FileStep::Record(path) | FileStep::Comparison(path, _) => panic!("only a view was exported: {path:?}"),
+            FileStep::Record(path) | FileStep::Comparison(path, _) | FileStep::Save(path, _) => {
+                panic!("only a view was exported: {path:?}")
+            }
             FileStep::Finish => {
                 dash.done(EffectResult::FileStepped(number, Ok(file.len() as u64)));
                 return (path, file, parts);

@@ -6,7 +6,9 @@ use runtail_stream::{Outcome, SnapshotPart};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::subscriptions;
 use runtail_tui::features::stream::viewer::View;
-use runtail_tui::session::msg::{SubscriptionEvent, SubscriptionId, SubscriptionKind};
+use runtail_tui::session::msg::{
+    Chunk, Described, Effect, EffectResult, FileStep, SubscriptionEvent, SubscriptionId, SubscriptionKind,
+};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -163,4 +165,230 @@ fn a_finished_run_has_no_running_node() {
     assert!(dash.screen().contains("◐ now"), "{}", dash.screen());
     dash.end(Outcome::Cancelled);
     assert!(!dash.screen().contains("◐ now"), "{}", dash.screen());
+}
+
+fn runs(dash: &mut Dash, before: Value) {
+    let run = |id: &str, kwargs: Value, at: &str| {
+        json!({"run_id": id, "thread_id": "t", "assistant_id": "a-1", "status": "success", "created_at": at,
+            "updated_at": at, "kwargs": kwargs})
+    };
+    let runs = [
+        run("r2", json!({"interrupt_before": before, "interrupt_after": null}), "2026-11-21T13:10:00Z"),
+        run("r1", json!({"interrupt_after": ["write"]}), "2026-11-21T13:00:00Z"),
+    ];
+    dash.snapshot(vec![(SnapshotPart::Runs, json!(runs))]);
+}
+
+#[test]
+fn breakpoints_of_the_run_and_of_the_graph_are_shown() {
+    let mut dash = thread((140, 30));
+    dash.keys("9");
+    let mut described = description();
+    for (node, stops) in [(1, "before,after"), (2, "before")] {
+        described["nodes"][node]["metadata"] = json!({"__interrupt": stops});
+    }
+    dash.answer(is_graph, SubscriptionEvent::Graph(Ok(Arc::new(Graph::read(&described)))));
+    dash.keys("g<Down>");
+    let screen = dash.screen();
+    assert!(screen.contains("►¦plan¦") && screen.contains("►¦search"), "{screen}");
+    assert!(footer_line(&mut dash, 1).contains("plan: the graph stops before and after it · from"), "{screen}");
+    // The newest run has breakpoints of its own before nodes, which replace those of the graph.
+    runs(&mut dash, json!(["search", "sub"]));
+    let screen = dash.screen();
+    assert!(screen.contains("► plan¦") && screen.contains("►¦search"), "{screen}");
+    let line = footer_line(&mut dash, 1);
+    assert!(line.contains("the graph stops after it · run 2 replaces the breakpoint of the graph before it"), "{line}");
+    dash.keys("<Down>");
+    assert!(footer_line(&mut dash, 1).contains("search: run 2 stops before it · run 2 replaces"), "{}", dash.screen());
+    // An older run's breakpoints are over.
+    assert!(!screen.contains("write¦"), "{screen}");
+    // Those of the next run have a mark of their own.
+    dash.keys("<Space>");
+    assert!(dash.screen().contains("►‖search"), "{}", dash.screen());
+    let line = footer_line(&mut dash, 1);
+    assert!(line.contains("the next run stops before it · run 2 stops before it"), "{line}");
+    // The node of a subgraph says where the run stops before the subgraph.
+    dash.keys("<Down>");
+    assert!(footer_line(&mut dash, 1).contains("sub:read: run 2 stops before sub · from"), "{}", dash.screen());
+    runs(&mut dash, json!("*"));
+    let screen = dash.screen();
+    assert!(screen.contains("►¦write") && screen.contains("►¦plan") && !screen.contains("¦sub:read"), "{screen}");
+    assert!(!screen.contains("¦START") && !screen.contains("¦END"), "{screen}");
+}
+
+#[test]
+fn a_record_without_breakpoints_shows_none() {
+    let mut dash = thread((140, 30));
+    dash.keys("9");
+    load(&mut dash);
+    // Aegra's records have no kwargs.
+    let run = json!({"run_id": "r", "thread_id": "t", "assistant_id": "a-1", "status": "success", "created_at": "2026-11-21T13:00:00Z"});
+    dash.snapshot(vec![(SnapshotPart::Runs, json!([run]))]);
+    assert!(!dash.screen().contains('¦'), "{}", dash.screen());
+    runs(&mut dash, json!(null));
+    assert!(!dash.screen().contains('¦'), "{}", dash.screen());
+}
+
+#[test]
+fn a_search_finds_nodes_in_folded_groups() {
+    let mut dash = thread((140, 30));
+    dash.keys("9");
+    load(&mut dash);
+    run(&mut dash);
+    dash.keys("c-");
+    assert!(dash.screen().contains("▸ sub (2)"), "{}", dash.screen());
+    // While typing, the cursor goes to the group, and nothing is unfolded.
+    dash.keys("g/re");
+    let screen = dash.screen();
+    assert!(screen.contains("/re  1 hit") && screen.contains("▸ sub (2)"), "{screen}");
+    assert!(footer_line(&mut dash, 1).contains("sub: found in it: sub:read"), "{screen}");
+    dash.keys("<Enter>]");
+    let screen = dash.screen();
+    assert!(screen.contains("/re  1 of 1") && screen.contains("► sub:read"), "{screen}");
+    assert!(footer_line(&mut dash, 1).contains("sub:read: from plan"), "{screen}");
+    // Esc clears the search; then ] goes to visited nodes again.
+    dash.keys("<Esc>[");
+    assert!(!dash.screen().contains("/re"), "{}", dash.screen());
+    assert!(footer_line(&mut dash, 1).contains("search: from plan"), "{}", dash.screen());
+    // Hits are visited around the ends, in the order of the rows.
+    dash.keys("/s<Enter>");
+    let hits: Vec<String> = (0..5)
+        .map(|_| {
+            dash.keys("]");
+            footer_line(&mut dash, 1).trim().split(':').next().unwrap().to_string()
+        })
+        .collect();
+    assert_eq!(hits, ["sub", "sub", "START", "search", "sub"]);
+    dash.keys("[[");
+    assert!(footer_line(&mut dash, 1).contains("START: to plan"), "{}", dash.screen());
+    // Esc while typing restores the cursor.
+    dash.keys("/write<Esc>");
+    assert!(footer_line(&mut dash, 1).contains("START: to plan"), "{}", dash.screen());
+    dash.keys("<Esc>/nothing<Enter>]");
+    let screen = dash.screen();
+    assert!(screen.contains("no hits in this view") && screen.contains("No node's name matches"), "{screen}");
+}
+
+fn server(size: (u16, u16)) -> Dash {
+    let mut dash = demo_like(size);
+    dash.open_server();
+    dash.keys("2");
+    dash
+}
+
+fn described() -> Graph {
+    let mut described = description();
+    described["nodes"][5]["metadata"] = json!({"__interrupt": "before"});
+    Graph::read(&described)
+}
+
+#[test]
+fn the_graph_of_an_assistant_is_a_page() {
+    let mut dash = server((140, 24));
+    dash.keys("9");
+    let wanted = subscriptions(&dash.app).into_iter().find(|sub| is_graph(&sub.key)).expect("a request");
+    assert!(matches!(wanted.what, SubscriptionKind::Graph(_, id) if id == "fe096781-5601-53d2-b2f6-0d3403f7e9ca"));
+    assert!(dash.screen().contains("Loading the graph…"), "{}", dash.screen());
+    dash.answer(is_graph, SubscriptionEvent::Graph(Ok(Arc::new(described()))));
+    assert!(!subscriptions(&dash.app).iter().any(|sub| is_graph(&sub.key)));
+    dash.keys("<Down><Down>");
+    insta::assert_snapshot!("graph_page_140x24", dash.screen());
+    dash.resize(80, 24);
+    dash.keys("/che<Enter>]");
+    insta::assert_snapshot!("graph_page_80x24", dash.screen());
+    // Folding, and the text that is copied.
+    dash.keys("<Esc><Left>");
+    assert!(dash.screen().contains("▸ sub (2)"), "{}", dash.screen());
+    let Some(Effect::Copy(text)) = dash.keys("y").pop() else { panic!() };
+    assert!(text.starts_with("graph of agent\n") && text.contains("►¦write") && !text.contains("VISITS"), "{text}");
+    // The description is one key away, and the graph is loaded again.
+    let effects = dash.keys("d");
+    assert!(matches!(effects.as_slice(), [Effect::Describe(Described::Graph(..))]), "{effects:?}");
+    dash.keys("r");
+    assert!(subscriptions(&dash.app).iter().any(|sub| is_graph(&sub.key)));
+    let error = dash.error("prod-us", Kind::Server(502));
+    dash.answer(is_graph, SubscriptionEvent::Graph(Err(error)));
+    assert!(dash.screen().contains("Couldn't reload the graph: 502."), "{}", dash.screen());
+    // It is kept for the next time.
+    dash.keys("<Esc>9");
+    assert!(dash.screen().contains("►¦write"), "{}", dash.screen());
+}
+
+#[test]
+fn a_graph_page_says_why_it_has_no_graph() {
+    for (result, words) in [
+        (Err(Kind::NotFound), "This server doesn't describe the graph of agent"),
+        (Err(Kind::Server(501)), "This server doesn't describe the graph of agent"),
+        (Err(Kind::Server(500)), "Couldn't load the graph of agent: 500."),
+        (Ok(Graph::default()), "The graph of agent has no nodes."),
+    ] {
+        let mut dash = server((80, 24));
+        dash.keys("9");
+        let result = result.map(Arc::new).map_err(|kind| dash.error("prod-us", kind));
+        dash.answer(is_graph, SubscriptionEvent::Graph(result));
+        let screen = dash.screen();
+        assert!(screen.contains(words), "{screen}");
+        assert!(!screen.contains("observed steps."), "nothing is observed here: {screen}");
+        dash.keys("y");
+        dash.keys("]");
+        assert!(dash.screen().contains("Search for a node first"), "{}", dash.screen());
+    }
+}
+
+#[test]
+fn the_graph_command_takes_the_thread_an_assistant_or_a_name() {
+    // A name, an id or a graph of the open server.
+    for (name, id) in [("deep research", "0d3403f7"), ("agent", "fe096781"), ("research", "0d3403f7")] {
+        let mut dash = server((120, 30));
+        dash.keys("1");
+        dash.keys(&format!(":graph {name}<Enter>"));
+        let wanted = subscriptions(&dash.app).into_iter().find(|sub| is_graph(&sub.key)).expect("a request");
+        assert!(matches!(wanted.what, SubscriptionKind::Graph(_, known) if known.starts_with(id)), "{name}");
+    }
+    // The selected assistant.
+    let mut dash = server((120, 30));
+    dash.keys("<Down>:graph<Enter>");
+    assert!(dash.screen().contains("Graph · deep research"), "{}", dash.screen());
+    // Not a thread of a list.
+    let mut dash = server((120, 30));
+    dash.keys("1:graph<Enter>");
+    assert!(dash.screen().contains("name an assistant of the open server"), "{}", dash.screen());
+    dash.keys(":graph nonsense<Enter>");
+    assert!(dash.screen().contains("nonsense"), "{}", dash.screen());
+    assert!(!subscriptions(&dash.app).iter().any(|sub| is_graph(&sub.key)));
+    // The shown thread.
+    let mut dash = thread((120, 30));
+    dash.keys(":graph<Enter>");
+    assert!(dash.app.viewer().unwrap().view() == View::Graph);
+}
+
+#[test]
+fn a_graph_page_is_saved() {
+    let mut dash = server((120, 30));
+    dash.keys("9");
+    dash.keys(":export svg early.svg<Enter>");
+    assert!(dash.screen().contains("No graph is loaded"), "{}", dash.screen());
+    dash.answer(is_graph, SubscriptionEvent::Graph(Ok(Arc::new(described()))));
+    dash.keys("s");
+    assert!(dash.screen().contains("export text runtail-graph-agent-"), "{}", dash.screen());
+    dash.keys("<Esc>");
+    for (how, expected) in
+        [("svg g.svg", "<svg"), ("mermaid", "flowchart TD"), ("g.txt", "graph of agent\n"), ("md g.md", "flowchart TD")]
+    {
+        let effects = dash.keys(&format!(":export {how}<Enter>"));
+        let Some(Effect::File(number, FileStep::Save(path, chunks))) = effects.into_iter().next_back() else {
+            panic!("{how}")
+        };
+        let text = match &chunks[0] {
+            Chunk::Text(text) => text.clone(),
+            Chunk::Code(_, text) => text.to_string(),
+            other => panic!("{other:?}"),
+        };
+        assert!(text.starts_with(expected), "{how}: {text}");
+        dash.done(EffectResult::FileStepped(number, Ok(1234)));
+        let saved = format!("Saved the graph, 1.2 kB, to {}", path.display());
+        assert!(dash.screen().contains(&saved), "{}", dash.screen());
+    }
+    dash.keys(":export jsonl x.jsonl<Enter>");
+    assert!(dash.screen().contains("saved as text, md, svg or mermaid"), "{}", dash.screen());
 }

@@ -29,7 +29,7 @@ impl Disk {
                 }
             }
             FileStep::Finish => self.finished = true,
-            FileStep::Create(path) | FileStep::Comparison(path, _) => panic!("{path:?}"),
+            FileStep::Create(path) | FileStep::Comparison(path, _) | FileStep::Save(path, _) => panic!("{path:?}"),
         }
         Some(EffectResult::FileStepped(number, Ok(self.records.len() as u64)))
     }

@@ -37,7 +37,8 @@ impl Graph {
     }
 }
 
-/// Reads the breakpoints of a node. Python and JavaScript name those that were compiled into the graph.
+/// Reads the breakpoints of a node that were compiled into the graph. Python and Aegra describe them, JavaScript doesn't; and with
+/// subgraphs, none describes those of a node that is a subgraph.
 fn breakpoint(metadata: &Value) -> Breakpoint {
     let names = metadata["__interrupt"].as_str().unwrap_or_default();
     let is_named = |name: &str| names.split(',').any(|named| named.trim() == name);

@@ -1,7 +1,7 @@
 //! Breakpoints: those for the next run, those of the shown run, and those that were compiled into the graph.
 
 use super::GraphView;
-use runtail_core::graph::{Breakpoint, group_of};
+use runtail_core::graph::{Breakpoint, Node, group_of};
 use runtail_core::model::RunFacts;
 use runtail_core::text;
 use std::collections::BTreeSet;
@@ -68,8 +68,19 @@ impl GraphView {
     /// Returns the breakpoints at a row that are in effect: of the graph, and of the shown run.
     pub(super) fn breakpoint_in_effect(&self, row: usize) -> Breakpoint {
         let node = self.picture.node_of_row(row);
-        let of_run = self.run_breakpoint(&node.id);
-        Breakpoint { before: node.breakpoint.before || of_run.before, after: node.breakpoint.after || of_run.after }
+        let (of_run, of_graph) = (self.run_breakpoint(&node.id), self.graph_breakpoint(node));
+        Breakpoint { before: of_graph.before || of_run.before, after: of_graph.after || of_run.after }
+    }
+
+    /// Returns the compiled breakpoints of a node that the shown run uses. Breakpoints of a run before nodes replace those of the
+    /// main graph before nodes, and the same after them.
+    fn graph_breakpoint(&self, node: &Node) -> Breakpoint {
+        let run = self.run_breakpoints.as_ref().filter(|_| group_of(&node.id).is_none());
+        let has = |side: fn(&Breakpoints) -> &BTreeSet<String>| run.is_some_and(|run| !side(&run.nodes).is_empty());
+        Breakpoint {
+            before: node.breakpoint.before && !has(|nodes| &nodes.before),
+            after: node.breakpoint.after && !has(|nodes| &nodes.after),
+        }
     }
 
     fn run_breakpoint(&self, id: &str) -> Breakpoint {
@@ -107,7 +118,13 @@ impl GraphView {
             }
             id = group_of(at);
         }
-        say("the graph", node.breakpoint, &node.id);
+        let used = self.graph_breakpoint(node);
+        say("the graph", used, &node.id);
+        let replaced =
+            Breakpoint { before: node.breakpoint.before && !used.before, after: node.breakpoint.after && !used.after };
+        if let Some(run) = self.run_breakpoints.as_ref().filter(|_| replaced.is_set()) {
+            out.push(format!("{} replaces the breakpoint of the graph {} it", run.name, replaced.words()));
+        }
         out
     }
 }
