@@ -532,3 +532,58 @@ async fn a_broken_stream_is_reported() {
     assert_eq!(stream.body.next().await.unwrap().unwrap(), "data:");
     assert_eq!(stream.body.next().await.unwrap().unwrap_err().kind, Kind::Network);
 }
+
+#[tokio::test]
+async fn health_is_asked_where_a_server_offers_it() {
+    // As Python, JavaScript and Aegra respond, one that only implements the contract, and others.
+    let python = value!({"queue": {"n_pending": 12, "n_running": 3, "pending_runs_wait_time_max_secs": 40.5},
+        "workers": {"max": 10, "active": 8, "available": 2}});
+    let not_found = || json(404, r#"{"detail":"Not Found"}"#);
+    let answers = move |kind: &'static str| {
+        let python = python.clone();
+        Server::start(move |seen| match (kind, &*seen.path) {
+            ("python", "/ok") => json(200, r#"{"ok":true,"services":{}}"#),
+            ("python", "/metrics") if seen.query == "format=json" => json(200, python.to_string()),
+            ("javascript", "/ok") => json(200, r#"{"ok":true}"#),
+            ("aegra", "/health") => json(200, r#"{"status":"healthy","database":"connected"}"#),
+            ("ill", "/ok") => json(503, r#"{"ok":false}"#),
+            ("ill", "/metrics") => json(500, "{}"),
+            ("guarded", "/metrics") => json(403, r#"{"detail":"Forbidden"}"#),
+            ("guarded" | "prometheus", "/ok") => json(200, r#"{"ok":true}"#),
+            ("prometheus", "/metrics") => json(200, "# HELP n_pending\nn_pending 1\n"),
+            ("any", _) => json(200, "{}"),
+            _ => not_found(),
+        })
+    };
+    for (kind, is_healthy, has_load, paths) in [
+        ("python", Some(true), true, &["/ok", "/metrics", "/ok", "/metrics"][..]),
+        ("javascript", Some(true), false, &["/ok", "/metrics", "/ok"]),
+        ("aegra", Some(true), false, &["/ok", "/health", "/metrics", "/health"]),
+        ("contract", None, false, &["/ok", "/health", "/metrics"]),
+        ("ill", Some(false), false, &["/ok", "/metrics", "/ok", "/metrics"]),
+        ("guarded", Some(true), false, &["/ok", "/metrics", "/ok"]),
+        ("prometheus", Some(true), false, &["/ok", "/metrics", "/ok"]),
+        ("any", None, false, &["/ok", "/health", "/metrics"]),
+    ] {
+        let server = answers(kind).await;
+        let agent = server.agent();
+        for _ in 0..2 {
+            let health = agent.health().await.unwrap();
+            assert_eq!((health.is_healthy, health.load.is_some()), (is_healthy, has_load), "{kind}");
+            let load = health.load.unwrap_or_default();
+            if has_load {
+                assert_eq!((load.pending, load.running, load.workers), (Some(12), Some(3), Some((8, 10))));
+                assert_eq!(load.oldest, Some(std::time::Duration::from_millis(40_500)));
+            }
+        }
+        let seen: Vec<String> = server.seen().into_iter().map(|seen| seen.path).collect();
+        assert_eq!(seen, paths, "{kind}");
+    }
+    // A server that asks to wait says nothing about what it offers.
+    let server = Server::start(|_| json(429, "{}")).await;
+    let agent = server.agent();
+    for _ in 0..2 {
+        assert!(matches!(agent.health().await.unwrap_err().kind, Kind::RateLimited(_)));
+    }
+    assert_eq!(server.seen().len(), 2);
+}

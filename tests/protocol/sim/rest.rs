@@ -38,6 +38,29 @@ async fn threads_can_be_searched_page_by_page() {
 }
 
 #[tokio::test]
+async fn metrics_count_the_queue_as_the_python_server_does() {
+    let world = world(fast()).await;
+    let idle = world.json("/metrics?format=json").await;
+    assert_eq!(
+        idle["queue"],
+        json!({"n_pending": 0, "n_running": 0, "pending_runs_wait_time_max_secs": null,
+            "pending_runs_wait_time_med_secs": null, "pending_unblocked_runs_wait_time_max_secs": null})
+    );
+    assert_eq!(idle["workers"], json!({"max": 10, "active": 0, "available": 10}));
+    let thread = world.thread().await;
+    let run = json!({"assistant_id": "slow", "input": {"steps": 1, "seconds": 600}});
+    for _ in 0..3 {
+        world.post(&format!("/threads/{thread}/runs"), run.clone()).await;
+    }
+    let busy = world.json("/metrics?format=json").await;
+    let active = |metrics: &Value| {
+        metrics["queue"]["n_pending"].as_u64().unwrap() + metrics["queue"]["n_running"].as_u64().unwrap()
+    };
+    assert_eq!(active(&busy), 3, "{busy}");
+    assert!(busy["queue"]["pending_runs_wait_time_max_secs"].is_f64(), "{busy}");
+}
+
+#[tokio::test]
 async fn threads_are_created_changed_and_deleted() {
     let world = world(fast()).await;
     let thread = world.thread().await;

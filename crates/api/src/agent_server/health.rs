@@ -60,23 +60,19 @@ impl AgentServer {
     }
 
     async fn reported_health(&self) -> Result<Option<bool>, ApiError> {
-        if self.quirks.lacks_health() {
-            return Ok(None);
-        }
-        for path in ["ok", "health"] {
+        for path in self.quirks.health_calls() {
             match self.get(&[path], &[]).await.and_then(|answer| answer.json::<Value>()) {
                 Ok(said) => match (&said["ok"], &said["status"]) {
                     (Value::Bool(is_healthy), _) => return Ok(Some(*is_healthy)),
                     (_, Value::String(status)) => return Ok(Some(matches!(&**status, "healthy" | "ok"))),
-                    _ => {}
+                    _ => self.quirks.note_health_call_missing(),
                 },
                 // The call exists and fails.
                 Err(error) if matches!(error.kind, Kind::Server(code) if code != 501) => return Ok(Some(false)),
                 Err(error) if is_fatal(&error) => return Err(error),
-                Err(_) => {}
+                Err(_) => self.quirks.note_health_call_missing(),
             }
         }
-        self.quirks.note_health_missing();
         Ok(None)
     }
 

@@ -8,6 +8,9 @@ const LARGEST_PAGE: usize = 1000;
 /// Page size that every known server accepts (Aegra rejects larger ones).
 pub(super) const SAFE_PAGE: usize = 100;
 
+/// The calls that report whether a server is healthy: that of Python and JavaScript, and that of Aegra.
+const HEALTH_CALLS: [&str; 2] = ["ok", "health"];
+
 /// The known quirks of one agent server. Shared by all its clients, and safe to lose.
 #[derive(Debug)]
 pub(crate) struct Quirks {
@@ -18,7 +21,7 @@ pub(crate) struct Quirks {
     largest_page: AtomicUsize,
     lacks_thread_streams: AtomicBool,
     lacks_thread_count: AtomicBool,
-    lacks_health: AtomicBool,
+    health_call: AtomicU8,
     lacks_metrics: AtomicBool,
     values_search: AtomicU8,
     /// Whether metadata filters match nested values: 0 unknown, 1 yes, 2 no.
@@ -68,7 +71,7 @@ impl Default for Quirks {
             largest_page: AtomicUsize::new(LARGEST_PAGE),
             lacks_thread_streams: AtomicBool::new(false),
             lacks_thread_count: AtomicBool::new(false),
-            lacks_health: AtomicBool::new(false),
+            health_call: AtomicU8::new(0),
             lacks_metrics: AtomicBool::new(false),
             values_search: AtomicU8::new(0),
             nested_metadata: AtomicU8::new(0),
@@ -142,13 +145,14 @@ impl Quirks {
         self.lacks_thread_count.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the server has answered that it doesn't report its health.
-    pub(super) fn lacks_health(&self) -> bool {
-        self.lacks_health.load(Ordering::Relaxed)
+    /// Returns the calls that may report the server's health: those that it has not answered to lack.
+    pub(super) fn health_calls(&self) -> &'static [&'static str] {
+        HEALTH_CALLS.get(self.health_call.load(Ordering::Relaxed).into()..).unwrap_or_default()
     }
 
-    pub(super) fn note_health_missing(&self) {
-        self.lacks_health.store(true, Ordering::Relaxed);
+    /// Records that the server lacks the first of these calls.
+    pub(super) fn note_health_call_missing(&self) {
+        self.health_call.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Whether the server has answered that it doesn't report its queue.
