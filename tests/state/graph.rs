@@ -392,3 +392,26 @@ fn a_graph_page_is_saved() {
     dash.keys(":export jsonl x.jsonl<Enter>");
     assert!(dash.screen().contains("saved as text, md, svg or mermaid"), "{}", dash.screen());
 }
+
+#[test]
+fn the_sums_below_the_timeline_have_the_colors_of_the_graph() {
+    let mut dash = thread((140, 30));
+    dash.keys("9");
+    load(&mut dash);
+    run(&mut dash);
+    // The first line with a text below the headings, or the last one.
+    let color = |dash: &mut Dash, text: &str, from_end: bool| {
+        let (buffer, screen) = (dash.buffer(), dash.screen());
+        let lines: Vec<&str> = screen.lines().collect();
+        let head = lines.iter().position(|line| line.contains("NODE · CALL")).unwrap();
+        let mut found = (head..lines.len()).filter(|y| lines[*y].contains(text));
+        let y = if from_end { found.next_back() } else { found.next() }.expect(text);
+        let x = lines[y].split(text).next().unwrap_or_default().chars().count();
+        buffer[(x as u16, y as u16)].fg
+    };
+    dash.keys("4<Home>");
+    for node in ["plan", "search"] {
+        let below = color(&mut dash, &format!("{node} "), true);
+        assert_eq!(color(&mut dash, node, false), below, "{node}: {}", dash.screen());
+    }
+}

@@ -8,7 +8,7 @@ use crate::session::Cx;
 use crate::session::msg::StreamTarget;
 use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
-use crate::widgets::line::Tone;
+use crate::widgets::line::{Line, Tone};
 use runtail_core::model::ThreadStatus;
 use runtail_stream::Seq;
 
@@ -76,13 +76,19 @@ fn around(viewer: &Viewer, canvas: &mut Canvas<'_>, view: View, area: Area) -> A
     let (head, foot) = viewer.around(view);
     let (above, below_rows) = (head.len().min(area.h.into()) as u16, foot.len().min(area.h.into()) as u16);
     let width = area.w.saturating_sub(3);
+    // The same node has the same color there as in the rows.
+    let colored = |line: &Line| {
+        let mut line = line.clone();
+        viewer.graph.color(&mut line);
+        line
+    };
     for (line, y) in head.iter().zip(area.y..area.y + above) {
-        canvas.line_for_right(area.x + 2, y, width, line);
+        canvas.line_for_right(area.x + 2, y, width, &colored(line));
     }
     let rows = below(area, above);
     let height = rows.h.saturating_sub(below_rows);
     for (line, y) in foot.iter().zip(rows.y + height..rows.y + rows.h) {
-        canvas.line(area.x + 2, y, width, line);
+        canvas.line(area.x + 2, y, width, &colored(line));
     }
     Area { h: height, ..rows }
 }

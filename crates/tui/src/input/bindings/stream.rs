@@ -208,7 +208,7 @@ pub(super) const ROWS: &[Binding] = &[
         ("State", "Next or previous hit or state"),
         ("Timeline", "Next or previous failure or run"),
         ("Delivery", "Next or previous problem"),
-        ("Graph", "Next or previous hit or visited node"),
+        ("Graph", "Next hit, else visited node"),
         ("History", "Next or previous thing to see"),
     ]),
     bind("stream.prev_problem", Stream, &["["], A::PrevMatch, "previous", "")

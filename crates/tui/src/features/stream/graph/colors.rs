@@ -37,7 +37,10 @@ impl NodeColors {
         }
         for piece in line.left.iter_mut().chain(&mut line.right) {
             if let Tone::Label(label) = piece.tone {
-                let by_name = self.by_name.get(piece.text.trim()).copied();
+                let text = piece.text.trim();
+                // A time may follow the name.
+                let name = || text.split(' ').next().unwrap_or_default();
+                let by_name = self.by_name.get(text).or_else(|| self.by_name.get(name())).copied();
                 let number = by_name.or_else(|| self.by_label.get(&label).copied().flatten());
                 piece.tone = number.map_or(piece.tone, Tone::Label);
             }
@@ -62,10 +65,11 @@ mod tests {
         let colors = NodeColors::new(&graph);
         let mut line = Line::of(Tone::label("tools"), "tools").with(Tone::Dim, " ").with(Tone::label("chat"), "███");
         line.push(Tone::label("other"), "other");
+        line.push(Tone::label("tools"), " tools 2.6s ");
         let other = Tone::label("other");
         colors.apply(&mut line);
         let tones: Vec<Tone> = line.left.iter().map(|piece| piece.tone).collect();
-        assert_eq!(tones, [Tone::Label(1), Tone::Dim, Tone::Label(0), other]);
+        assert_eq!(tones, [Tone::Label(1), Tone::Dim, Tone::Label(0), other, Tone::Label(1)]);
     }
 
     #[test]

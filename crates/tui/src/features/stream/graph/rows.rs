@@ -229,7 +229,9 @@ impl GraphView {
             out.text(Tone::Plain, &format!("{time:>width$}", width = columns.time));
         }
         if columns.bar > 0 && !activity.has_no_times {
-            out.text(self.tone(at), &format!(" {}", bar(activity.total, self.longest())));
+            // Some colors are underlined, so the blank has none.
+            out.text(Tone::Plain, " ");
+            out.text(self.tone(at), &bar(activity.total, self.longest()));
         }
     }
 
