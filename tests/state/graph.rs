@@ -345,6 +345,23 @@ fn the_graph_command_takes_the_thread_an_assistant_or_a_name() {
         let wanted = subscriptions(&dash.app).into_iter().find(|sub| is_graph(&sub.key)).expect("a request");
         assert!(matches!(wanted.what, SubscriptionKind::Graph(_, known) if known.starts_with(id)), "{name}");
     }
+    // A whole name is not completed to a longer one, and equal names are told apart by their ids.
+    let mut dash = server((120, 30));
+    let of = dash.app.agent.server.as_ref().unwrap().server.clone();
+    let assistants = json!([
+        {"assistant_id": "a-1", "graph_id": "desk", "name": "agent-deep"},
+        {"assistant_id": "a-2", "graph_id": "desk", "name": "agent"},
+        {"assistant_id": "a-3", "graph_id": "desk", "name": "twin"},
+        {"assistant_id": "a-4", "graph_id": "desk", "name": "twin"},
+    ]);
+    dash.done(EffectResult::Assistants(of, Ok(serde_json::from_value(assistants).unwrap())));
+    dash.keys(":graph agent<Enter>");
+    let wanted = subscriptions(&dash.app).into_iter().find(|sub| is_graph(&sub.key)).expect("a request");
+    assert!(matches!(wanted.what, SubscriptionKind::Graph(_, id) if id == "a-2"));
+    dash.keys("<Esc>:graph twin");
+    let screen = dash.screen();
+    assert!(screen.contains("a-3") && screen.contains("a-4"), "{screen}");
+    dash.keys("<Esc>");
     // The selected assistant.
     let mut dash = server((120, 30));
     dash.keys("<Down>:graph<Enter>");

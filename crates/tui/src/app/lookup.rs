@@ -131,6 +131,19 @@ impl Lookup for App {
                 };
                 assistants.iter().map(|a| (a.assistant_id.clone(), note(a))).collect()
             }
+            ArgumentKind::AssistantName => {
+                let assistants = server.and_then(|s| s.assistants.value.as_deref()).unwrap_or_default();
+                let name = |a: &Assistant| a.name.clone().filter(|name| !name.is_empty()).unwrap_or(a.graph_id.clone());
+                let is_shared = |a: &Assistant| assistants.iter().filter(|other| name(other) == name(a)).count() > 1;
+                let named = |a: &Assistant| match is_shared(a) {
+                    true => (a.assistant_id.clone(), name(a)),
+                    false => (name(a), a.graph_id.clone()),
+                };
+                let mut named: Vec<Named> = assistants.iter().map(named).collect();
+                // A name comes before longer ones that begin with it.
+                named.sort();
+                named
+            }
             ArgumentKind::Nothing
             | ArgumentKind::Text(_)
             | ArgumentKind::Word(_)

@@ -334,7 +334,7 @@ impl App {
                 Route::Graph(server.server.clone(), name.to_string(), short_id(name))
             }
             None => {
-                let why = no_such(&self.overlay_cx(false), "assistant", name, ArgumentKind::Assistant);
+                let why = no_such(&self.overlay_cx(false), "assistant", name, ArgumentKind::AssistantName);
                 return self.report_failure(&why);
             }
         };

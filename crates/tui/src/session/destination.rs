@@ -64,6 +64,8 @@ pub enum ArgumentKind {
     Run,
     /// An assistant of the open server.
     Assistant,
+    /// The same, by its name.
+    AssistantName,
     /// A view of the stream.
     View,
     /// One of the open streams, by the number of its tab.
@@ -87,6 +89,7 @@ impl ArgumentKind {
             ArgumentKind::Deployment => "NAME",
             ArgumentKind::Profile => "PROFILE",
             ArgumentKind::Thread | ArgumentKind::Run | ArgumentKind::Assistant => "ID",
+            ArgumentKind::AssistantName => "ASSISTANT",
             ArgumentKind::View => "VIEW",
             ArgumentKind::Stream => "TAB",
             ArgumentKind::Export => "FORMAT PATH",

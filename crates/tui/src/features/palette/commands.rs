@@ -153,7 +153,7 @@ pub const COMMANDS: &[Command] = &[
     }),
     command(
         "graph",
-        ArgumentKind::Assistant,
+        ArgumentKind::AssistantName,
         "Show the graph of the thread, or of an assistant of the open server",
         |_, name| go_to(Destination::Graph(name.into())),
     ),

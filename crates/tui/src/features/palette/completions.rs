@@ -181,7 +181,8 @@ fn arguments(cx: &Cx<'_>, command: &'static Command, argument: &str) -> Vec<(u8,
         | ArgumentKind::Export
         | ArgumentKind::Thread
         | ArgumentKind::Run
-        | ArgumentKind::Assistant => true,
+        | ArgumentKind::Assistant
+        | ArgumentKind::AssistantName => true,
         ArgumentKind::Search => true,
         ArgumentKind::Deployment => parse_target::is_id(argument),
         _ => false,
@@ -277,7 +278,7 @@ pub fn no_completion(cx: &Cx<'_>, text: &str) -> String {
         ArgumentKind::Stream => "stream",
         ArgumentKind::Thread => "known thread",
         ArgumentKind::Run => "known run",
-        ArgumentKind::Assistant => "known assistant",
+        ArgumentKind::Assistant | ArgumentKind::AssistantName => "known assistant",
         _ => "choice",
     };
     no_such(cx, what, argument, command.takes)
