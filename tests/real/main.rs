@@ -6,6 +6,7 @@ mod compose;
 mod dashboard;
 mod find;
 mod forks;
+mod health;
 mod official;
 mod python;
 mod reproduce;

@@ -208,7 +208,7 @@ impl Component for GraphPage {
         match action {
             Action::Open => self.graph.can(Action::Left),
             Action::NextMatch | Action::PrevMatch => self.graph.search.is_active(),
-            Action::Export | Action::Copy | Action::Filter => !self.graph.whole.is_empty(),
+            Action::Export | Action::Copy | Action::Filter | Action::Describe => !self.graph.whole.is_empty(),
             action => self.graph.can(action),
         }
     }
@@ -249,6 +249,11 @@ impl Component for GraphPage {
             }
             false => self.graph.search_near(&self.pattern),
         }
+    }
+
+    fn hints(&self) -> Option<&'static [&'static str]> {
+        let is_empty = self.graph.whole.is_empty();
+        is_empty.then_some(&["app.refresh", "app.back", "app.command", "app.help"])
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {

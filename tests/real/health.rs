@@ -1,0 +1,65 @@
+//! What all real servers report about their health, their queue and the breakpoints of their runs.
+//!
+//! Ignored without them: `tests/real/serve -- cargo test --test real health -- --ignored`.
+
+use runtail_api::{AgentServer, Http, ServerKind};
+use runtail_core::config::Profile;
+use runtail_core::model::RunCreate;
+use runtail_testkit::server;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+async fn servers() -> Vec<(AgentServer, ServerKind)> {
+    let mut all = Vec::new();
+    for url in server::all_urls() {
+        let agent = AgentServer::new(Http::new(&Profile::default()).unwrap(), url.parse().unwrap());
+        let kind = agent.info().await.unwrap().kind;
+        all.push((agent, kind));
+    }
+    all
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real health -- --ignored"]
+async fn every_server_is_healthy_and_python_reports_its_queue() {
+    for (agent, kind) in servers().await {
+        // The second time, calls that the server lacks are left out.
+        for _ in 0..2 {
+            let health = agent.health().await.unwrap();
+            assert_eq!(health.is_healthy, Some(true), "{kind:?}");
+            assert_eq!(health.load.is_some(), kind == ServerKind::Python, "{kind:?}");
+            if let Some(load) = health.load {
+                assert!(load.pending.is_some() && load.running.is_some() && load.workers.is_some(), "{load:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real health -- --ignored"]
+async fn records_have_breakpoints_where_runs_stop_at_them() {
+    for (agent, kind) in servers().await {
+        let assistants = agent.assistants(100, 0).await.unwrap();
+        let assistant = assistants.iter().find(|assistant| assistant.graph_id == "agent").unwrap();
+        let thread = agent.create_thread(&json!({})).await.unwrap().thread_id;
+        let body: RunCreate = serde_json::from_value(json!({
+            "assistant_id": assistant.assistant_id, "interrupt_before": ["tools"],
+            "input": {"messages": [{"role": "user", "content": "weather in Paris?"}]},
+        }))
+        .unwrap();
+        let run = agent.create_run(&thread, &body).await.unwrap();
+        let row = loop {
+            let row = agent.run_row(&thread, &run.run_id).await.unwrap();
+            if !matches!(row["status"].as_str(), Some("pending" | "running")) {
+                break row;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        };
+        let next = agent.thread_state(&thread).await.unwrap()["next"].clone();
+        let (recorded, stopped) = match kind {
+            ServerKind::Aegra => (Value::Null, json!([])),
+            _ => (json!(["tools"]), json!(["tools"])),
+        };
+        assert_eq!((&row["kwargs"]["interrupt_before"], &next), (&recorded, &stopped), "{kind:?}: {row}");
+    }
+}
