@@ -167,7 +167,7 @@ pub(super) const ROWS: &[Binding] = &[
         "compare",
         "Compare with the last good revision, else the serving one",
     )
-    .named("Compare with the last good revision"),
+    .named("Compare with the last good one"),
     write("card.redeploy", Card, &["R"], A::Redeploy, "redeploy", "Redeploy this revision (preview first)")
         .named("Redeploy the revision"),
     write(
