@@ -67,19 +67,23 @@ impl Loading {
 
 /// Graphs of assistants that were loaded in this session.
 #[derive(Debug, Default)]
-pub struct KnownGraphs(Vec<(ServerRef, String, Arc<Graph>)>);
+pub struct KnownGraphs {
+    graphs: Vec<(ServerRef, String, Arc<Graph>)>,
+    /// The servers that offer no graphs, which are asked again only for the Graph view.
+    lacking: Vec<ServerRef>,
+}
 
 impl KnownGraphs {
     pub(super) fn get(&self, server: &ServerRef, assistant: &str) -> Option<&Arc<Graph>> {
-        self.0.iter().find(|(known, id, _)| known == server && id == assistant).map(|(.., graph)| graph)
+        self.graphs.iter().find(|(known, id, _)| known == server && id == assistant).map(|(.., graph)| graph)
     }
 
     pub(super) fn keep(&mut self, server: ServerRef, assistant: String, graph: Arc<Graph>) {
-        self.0.retain(|(known, id, _)| *known != server || *id != assistant);
-        if self.0.len() >= MAX_KNOWN {
-            self.0.remove(0);
+        self.graphs.retain(|(known, id, _)| *known != server || *id != assistant);
+        if self.graphs.len() >= MAX_KNOWN {
+            self.graphs.remove(0);
         }
-        self.0.push((server, assistant, graph));
+        self.graphs.push((server, assistant, graph));
     }
 }
 
@@ -129,7 +133,8 @@ impl StreamState {
         }
     }
 
-    /// Uses the graph of the shown thread's assistant if it is known, and requests it if the Graph view needs it.
+    /// Uses the graph of the shown thread's assistant if it is known, else requests it once: it gives the nodes their colors in all
+    /// views. A refresh reloads it only for the Graph view.
     fn request_graph(&mut self, is_shown: bool, number: impl Fn() -> u64) {
         let Some(viewer) = self.tabs.shown_mut() else { return };
         let Some(assistant) = viewer.assistant().filter(|_| !viewer.is_recording()) else { return };
@@ -137,10 +142,12 @@ impl StreamState {
         let known = self.known_graphs.get(&viewer.server, assistant).cloned();
         let wanted = (assistant.to_string(), refreshes);
         let loading = &mut viewer.graph.loading;
-        if loading.wanted.as_ref() == Some(&wanted) || !(is_shown || known.is_some()) {
+        let is_first = loading.wanted.as_ref().is_none_or(|(known, _)| *known != wanted.0);
+        let is_lacking = self.known_graphs.lacking.contains(&viewer.server);
+        let is_needed = is_shown || known.is_some() || (is_first && !is_lacking);
+        if loading.wanted.as_ref() == Some(&wanted) || !is_needed {
             return;
         }
-        let is_first = loading.wanted.as_ref().is_none_or(|(known, _)| *known != wanted.0);
         *loading = Loading { wanted: Some(wanted), has_graph: loading.has_graph && !is_first, ..Loading::default() };
         match known.filter(|_| is_first) {
             Some(graph) => viewer.graph.on_graph(Ok(graph)),
@@ -161,6 +168,9 @@ impl StreamState {
         let assistant = viewer.graph.loading.wanted.as_ref().map(|(assistant, _)| assistant.clone());
         if let (Ok(graph), Some(assistant)) = (&result, assistant) {
             self.known_graphs.keep(viewer.server.clone(), assistant, graph.clone());
+        }
+        if result.as_ref().is_err_and(ApiError::may_lack_call) && !self.known_graphs.lacking.contains(&viewer.server) {
+            self.known_graphs.lacking.push(viewer.server.clone());
         }
         viewer.graph.on_graph(result);
     }
