@@ -11,6 +11,7 @@ use runtail_sim::Sim;
 use runtail_tui::runtime;
 use runtail_tui::runtime::{Demo, Ended, Environment, Options};
 use runtail_tui::session::catalog::{KEY_VARIABLE, Origin};
+use runtail_tui::session::saved_tabs::{Scope, TabsFile};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -48,6 +49,7 @@ pub(crate) async fn run(globals: &Globals, replay: Option<PathBuf>, glance: bool
     let tz = time_zone();
     let mut options = Options::new(&config, profiles, tz);
     options.settings.demo = globals.demo;
+    options.tabs = tabs_file(globals).filter(|_| !globals.demo && replay.is_none());
     if let Some(file) = replay {
         // A recording that can't be read is an error before the terminal is taken.
         drop(crate::commands::replay::lines(&file)?);
@@ -75,6 +77,16 @@ pub(crate) async fn run(globals: &Globals, replay: Option<PathBuf>, glance: bool
         Ok(Ended::TerminalGone) => Ok(Exit::Signal(1)),
         Err(e) => Err(Failure::new(Exit::Failed, format!("the terminal failed: {e}"))),
     }
+}
+
+/// Returns where the open tabs are kept. Those of the demo and of a recording are worth nothing later.
+fn tabs_file(globals: &Globals) -> Option<TabsFile> {
+    let scope = match (&globals.url, &globals.deployment) {
+        (_, Some(_)) => Scope::OneServer,
+        (Some(_), None) => Scope::Address,
+        (None, None) => Scope::Profiles,
+    };
+    Some(TabsFile { path: Config::state_folder()?.join("tabs.json"), scope })
 }
 
 /// Returns what starts the demo from the first-run screen. The simulator runs until the dashboard ends.

@@ -35,7 +35,7 @@ pub use keyring::Keyring;
 pub use notify::{NotifyPlace, NotifyRule, NotifyWhen, Stuck};
 pub use profile_form::{KeyPlace, ProfileForm, ServerPlace};
 pub use secret::{SecretError, SecretRef, SecretSource};
-pub use store::{DiffLine, Draft, private_folder};
+pub use store::{DiffLine, Draft, private_folder, replace_private};
 pub use units::{duration as parse_duration, size as parse_size};
 pub use watch::Watch;
 
@@ -133,6 +133,8 @@ pub struct Ui {
     pub timestamps: Timestamps,
     /// Whether long lines in a stream are wrapped.
     pub wrap: bool,
+    /// Whether to open the tabs of the last session again.
+    pub restore: bool,
     /// How to notify in the terminal.
     pub notify: Notify,
 }
@@ -223,6 +225,7 @@ impl Default for Ui {
             ascii: false,
             timestamps: Timestamps::default(),
             wrap: false,
+            restore: false,
             notify: Notify::default(),
         }
     }
@@ -373,6 +376,17 @@ impl Config {
             None => directories::ProjectDirs::from("", "", "runtail")?.config_dir().to_path_buf(),
         };
         Some(folder.join("config.toml"))
+    }
+
+    /// Returns the folder for what lasts from one session to the next: `$XDG_STATE_HOME/runtail` if that is set, on every
+    /// system, else the system's usual location.
+    pub fn state_folder() -> Option<PathBuf> {
+        let xdg = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
+        if let Some(base) = xdg {
+            return Some(base.join("runtail"));
+        }
+        let folders = directories::ProjectDirs::from("", "", "runtail")?;
+        Some(folders.state_dir().unwrap_or(folders.data_local_dir()).to_path_buf())
     }
 
     /// Returns the profiles with these names; without names the default ones, and without defaults all.

@@ -301,6 +301,7 @@ fn ui<'s>(source: &'s Source<'s>, mut table: Table<'s, '_>, themes: &Themes) -> 
     ui.timestamps = choice(source, table.string("timestamps")?, &Timestamps::WORDS)?;
     ui.ascii = table.bool("ascii")?.unwrap_or(ui.ascii);
     ui.wrap = table.bool("wrap")?.unwrap_or(ui.wrap);
+    ui.restore = table.bool("restore")?.unwrap_or(ui.restore);
     table.finish();
     Ok(ui)
 }

@@ -159,6 +159,21 @@ pub fn private_folder(folder: &Path) -> std::io::Result<()> {
     builder.create(folder)
 }
 
+/// Writes a file that only its owner can read, atomically. Creates its folder.
+///
+/// # Errors
+/// The system's error. An earlier file is unchanged then.
+pub fn replace_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let folder = path.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    private_folder(folder)?;
+    let mut beside = tempfile_in(folder)?;
+    beside.file.write_all(bytes)?;
+    beside.file.sync_all()?;
+    std::fs::rename(&beside.path, path)?;
+    beside.is_placed = true;
+    Ok(())
+}
+
 /// Creates a file that only its owner can read.
 fn private(path: &Path) -> std::io::Result<std::fs::File> {
     let mut options = OpenOptions::new();

@@ -29,8 +29,7 @@ impl App {
             Action::Glance => self.turn_glance(),
             Action::Help | Action::Notices => {}
             Action::Profiles => self.open_profiles(),
-            Action::NextPane if self.overlays.is_empty() => self.next_pane(true),
-            Action::PrevPane if self.overlays.is_empty() => self.next_pane(false),
+            Action::NextPane | Action::PrevPane if self.overlays.is_empty() => self.next_pane(),
             Action::NextStream if self.overlays.is_empty() => self.switch_tab(true),
             Action::PrevStream if self.overlays.is_empty() => self.switch_tab(false),
             Action::Zoom if self.overlays.is_empty() => self.toggle_zoom(),
@@ -113,24 +112,21 @@ impl App {
             Pane::Deployments | Pane::Revisions => self.zoom = !self.zoom,
             Pane::Stream => {
                 // Other pages have the whole screen already.
-                if self.logs.is_none()
-                    && let Some(viewer) = self.viewer_mut()
-                {
-                    viewer.toggle_zoom();
+                if self.logs.is_none() {
+                    self.stream.tabs.toggle_zoom();
                 }
             }
         }
     }
 
     /// Focuses the other pane: the other half of a split stream, or the revisions beside the list of deployments.
-    fn next_pane(&mut self, forward: bool) {
+    fn next_pane(&mut self) {
         match self.focus {
             Pane::Deployments => self.focus = Pane::Revisions,
             Pane::Revisions => self.focus = Pane::Deployments,
             Pane::Stream if self.logs.is_some() => {}
             Pane::Stream => {
-                let moved = self.viewer_mut().is_some_and(|viewer| viewer.other_half(forward));
-                if !moved {
+                if !self.stream.tabs.other_half() {
                     let key = self.session.key("stream.split");
                     self.notify(false, format!("This page has one pane. {key} splits a stream."));
                 }

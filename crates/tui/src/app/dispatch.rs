@@ -42,7 +42,7 @@ impl App {
             let action = self.session.keymap.action(context, key).filter(|action| action.works_frozen());
             return action.map(|action| self.handle_action(context, action)).unwrap_or_default();
         }
-        self.deployments.list.touch(self.session.now);
+        self.hold_rows();
         self.pending_record = None;
         self.session.dismiss_read_notice();
         let is_searching = self.palette.search.is_some();

@@ -41,7 +41,13 @@ impl App {
             (SubscriptionId::Inbox(_), SubscriptionEvent::Inbox { server, began, result }) => {
                 return self.on_inbox(&server, began, result);
             }
-            (SubscriptionId::Deployments(profile), event) => self.on_list_event(&profile, event),
+            (SubscriptionId::Deployments(profile), event) => {
+                let is_complete = matches!(&event, SubscriptionEvent::Deployments { result: Ok(listing), is_truncated: false, .. }
+                    if listing.incomplete.is_none());
+                let requests = self.on_list_event(&profile, event);
+                effects.extend(self.locate_restored(&profile, is_complete));
+                requests
+            }
             (SubscriptionId::Newest(profile), SubscriptionEvent::Newest { deployment, revision }) => {
                 self.deployments.on_newest(&profile, &deployment, revision)
             }
@@ -110,6 +116,7 @@ impl App {
                     viewer.take(items);
                     let refusal = viewer.modes.refusal();
                     effects.extend(self.inbox_after_page(id));
+                    effects.extend(self.check_restored(Some(id)));
                     let max_total = self.session.settings.event_log.max_bytes.saturating_mul(TOTAL_LOGS);
                     self.stream.tabs.limit_memory(usize::try_from(max_total).unwrap_or(usize::MAX));
                     refusal.map(|why| Requests::error(format!("The modes are unchanged: {why}."))).unwrap_or_default()
@@ -417,6 +424,10 @@ impl App {
                 Requests::none()
             }
             EffectResult::Saved(result) => self.session.catalog.on_saved(result),
+            EffectResult::TabsSaved(result) => {
+                self.on_tabs_saved(result);
+                Requests::none()
+            }
         };
         self.apply(requests)
     }

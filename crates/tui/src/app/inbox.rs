@@ -1,6 +1,6 @@
 //! Connects the inbox to what feeds it (lists, polls, open pages) and to notifications.
 
-use super::{App, Overlay};
+use super::{App, Overlay, Pane};
 use crate::features::deployments::list::{Row, ThreadCounts};
 use crate::features::inbox::{FailedDeployment, InboxPage, News, PageStatus, ProfileServers, place_name, thread_name};
 use crate::session::msg::{Effect, Hook, InboxTarget, RevisionRef, RowDetail, ServerRef, SubscriptionId};
@@ -259,7 +259,8 @@ impl App {
     fn is_in_view(&self, news: &News) -> bool {
         let Some(thread) = &news.thread else { return false };
         let is_visible = self.session.window_focused && self.overlays.is_empty() && self.logs.is_none() && !self.frozen;
-        is_visible && self.viewer().is_some_and(|viewer| viewer.is_of(thread))
+        let area = self.pane_cx(Pane::Stream).area;
+        is_visible && self.stream.visible(area).any(|viewer| viewer.is_of(thread))
     }
 
     /// Returns the programs of the rules that apply to events.

@@ -27,6 +27,15 @@ impl App {
         Some(self.agent.infos.get(server)?.value.as_ref()?.kind)
     }
 
+    /// Returns the numbers of the open streams, each with its server and id.
+    fn numbered_streams(&self) -> impl Iterator<Item = Named> {
+        let note = |v: &Viewer| {
+            let id = v.run_id.as_deref().or(v.thread_id.as_deref()).map(short_id).unwrap_or_default();
+            format!("{} {id}", v.server.name)
+        };
+        self.stream.tabs.all().iter().enumerate().map(move |(n, v)| ((n + 1).to_string(), note(v)))
+    }
+
     fn deployment_names(&self) -> Vec<Named> {
         let rows = &self.deployments.list.rows;
         let mut counts: HashMap<&str, usize> = HashMap::new();
@@ -89,12 +98,11 @@ impl Lookup for App {
                 servers.iter().map(|server| (name(server), server.url.to_string())).collect()
             }
             ArgumentKind::View => VIEWS.iter().map(|view| (view.title().to_lowercase(), String::new())).collect(),
-            ArgumentKind::Stream => {
-                let note = |v: &Viewer| {
-                    let id = v.run_id.as_deref().or(v.thread_id.as_deref()).map(short_id).unwrap_or_default();
-                    format!("{} {id}", v.server.name)
-                };
-                self.stream.tabs.all().iter().enumerate().map(|(n, v)| ((n + 1).to_string(), note(v))).collect()
+            ArgumentKind::Stream => self.numbered_streams().collect(),
+            ArgumentKind::Beside => {
+                let own = self.stream.tabs.at().map(|at| (at + 1).to_string());
+                let others = self.numbered_streams().filter(|(number, _)| Some(number) != own.as_ref());
+                others.chain(self.known(ArgumentKind::Thread)).collect()
             }
             ArgumentKind::Export => {
                 let graph = self.overlays.iter().rev().find_map(|overlay| match overlay {

@@ -4,6 +4,7 @@
 mod actions;
 mod activate;
 mod bars;
+mod beside;
 mod dispatch;
 pub mod draw;
 mod elsewhere;
@@ -21,6 +22,7 @@ mod overlay;
 mod parts;
 mod relayout;
 mod requests;
+mod restore;
 mod subscriptions;
 mod tabs;
 mod thread_outcomes;
@@ -106,6 +108,8 @@ pub struct App {
     pub prompt: Option<Prompt>,
     /// The requested record that is still awaited.
     pub pending_record: Option<Described>,
+    /// The tabs of the last session, and those for the next.
+    restore: restore::Restore,
     /// Whether the dashboard should quit.
     pub quit: bool,
     /// The key that opened a preview and would also send it, and until when it doesn't.
@@ -144,6 +148,7 @@ impl App {
             prompt: None,
             pending_record: None,
             held_key: None,
+            restore: restore::Restore::default(),
             quit: false,
         };
         for text in warnings {

@@ -20,7 +20,7 @@ pub(super) fn wheel(app: &mut App, lines: i8, x: u16, y: u16) -> Vec<Effect> {
     if !app.overlays.is_empty() {
         app.step(app.context(), lines.into(), true);
     } else if let Some((pane, _)) = pane_at(app, x, y) {
-        app.deployments.list.touch(app.session.now);
+        app.hold_rows();
         let focus = std::mem::replace(&mut app.focus, pane);
         match app.pane_context() {
             Context::Stream => app.with_stream(|stream, cx| stream.wheel(cx, lines.into(), x, y)),
@@ -51,7 +51,7 @@ pub(super) fn click(app: &mut App, x: u16, y: u16) -> Vec<Effect> {
     }
     let Some((pane, area)) = pane_at(app, x, y) else { return Vec::new() };
     app.focus = pane;
-    app.deployments.list.touch(app.session.now);
+    app.hold_rows();
     // Keep the typed text, as Enter does.
     app.end_typing();
     let clicked = app.with_pane(app.pane_context(), |pane, cx| pane.click(cx, x - area.x, y - area.y));
@@ -59,6 +59,14 @@ pub(super) fn click(app: &mut App, x: u16, y: u16) -> Vec<Effect> {
 }
 
 impl App {
+    /// Keeps the rows of lists in their places for a while, because the user is about to choose one.
+    pub(super) fn hold_rows(&mut self) {
+        self.deployments.list.touch(self.session.now);
+        if let Some(open) = &mut self.agent.server {
+            open.threads.touch(self.session.now);
+        }
+    }
+
     /// Returns whether the mouse works here: in lists, the palette and the help, but not where the user reads text, so that the
     /// terminal can select it.
     pub fn uses_mouse(&self) -> bool {

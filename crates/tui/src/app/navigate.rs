@@ -34,6 +34,7 @@ impl App {
             Destination::Graph(name) => self.go_to_graph(&name),
             Destination::View(name) => self.go_to_view(&name),
             Destination::Tab(number) => self.go_to_tab(&number),
+            Destination::Beside(what) => self.show_beside(&what),
             Destination::Stream(server, target) => self.open_at(server, target),
             Destination::Row { deployment, revision, or, told } => match self.row_of(&deployment) {
                 Some(row) => self.go_to_row(row, revision),
@@ -213,7 +214,7 @@ impl App {
     }
 
     /// Finds the agent server at a URL: the open one, one of a stream, or a listed one.
-    fn server_at(&self, url: &Url) -> Result<ServerRef, String> {
+    pub(super) fn server_at(&self, url: &Url) -> Result<ServerRef, String> {
         let same =
             |server: &ServerRef| Url::parse(&server.url).is_ok_and(|own| parse_target::is_same_server(&own, url));
         let open = self.agent.server.as_ref().map(|s| s.server.clone());
@@ -343,11 +344,10 @@ impl App {
 
     fn go_to_view(&mut self, name: &str) -> Vec<Effect> {
         let view = VIEWS.iter().find(|view| view.title().eq_ignore_ascii_case(name));
-        let at = self.stream.tabs.at();
-        match (view, self.stream.tabs.shown_mut(), at) {
-            (Some(view), Some(viewer), Some(at)) => {
+        match (view, self.stream.tabs.shown_mut()) {
+            (Some(view), Some(viewer)) => {
                 viewer.show(*view);
-                self.go_to_stream(at)
+                self.stay_on_stream()
             }
             (None, ..) => self.report_failure("view VIEW: the view name is missing."),
             _ => self.report_failure("No stream is shown."),
@@ -366,6 +366,12 @@ impl App {
     pub(super) fn go_to_stream(&mut self, at: usize) -> Vec<Effect> {
         let effects = self.leave_overlays();
         self.stream.tabs.show(at);
+        effects.into_iter().chain(self.stay_on_stream()).collect()
+    }
+
+    /// Shows the current stream.
+    fn stay_on_stream(&mut self) -> Vec<Effect> {
+        let effects = self.leave_overlays();
         self.logs = None;
         self.focus = Pane::Stream;
         effects
@@ -375,8 +381,7 @@ impl App {
     fn go_to_position(&mut self, seq: Seq) -> Vec<Effect> {
         let Some(viewer) = self.stream.tabs.shown_mut() else { return Vec::new() };
         viewer.go_to(seq);
-        let at = self.stream.tabs.at();
-        at.map(|at| self.go_to_stream(at)).unwrap_or_default()
+        self.stay_on_stream()
     }
 
     /// Goes to an event of the current stream.

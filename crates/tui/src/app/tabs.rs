@@ -106,7 +106,8 @@ impl App {
     }
 
     fn current_tab(&self, has_page: bool) -> Tab {
-        match (self.focus, &self.logs, self.stream.tabs.at()) {
+        // Of two streams, the one with the focus.
+        match (self.focus, &self.logs, self.stream.tabs.focused()) {
             _ if has_page => Tab::Page,
             (Pane::Deployments | Pane::Revisions, ..) => Tab::Deployments,
             (Pane::Stream, Some(_), _) => Tab::Logs,

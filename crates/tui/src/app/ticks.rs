@@ -23,8 +23,9 @@ impl App {
         }
         let regions = self.regions();
         // Searches and time travel advance in steps, and only while their stream is visible.
-        let shown = self.viewer().filter(|_| self.logs.is_none() && regions.page.is_some());
-        if let Some(viewer) = shown {
+        let page = regions.page.filter(|_| self.logs.is_none());
+        let shown = || page.into_iter().flat_map(|area| self.stream.visible(area));
+        for viewer in shown() {
             // The user is waiting for this position, so don't pause. Keys are handled between two steps.
             if viewer.is_seeking() {
                 return Some(Duration::ZERO);
@@ -35,14 +36,16 @@ impl App {
         }
         let mut next = self.session.profiles.iter().filter_map(|profile| self.header_tick(profile)).min();
         let mut also = |tick: Option<Duration>| next = next.into_iter().chain(tick).min();
+        also(self.save_tick());
         also(self.notice().and(self.session.notice_until).map(|until| duration_between(until, self.session.now)));
         also(self.overlays.last().and_then(|top| top.next_tick(&self.overlay_cx(false))));
         // Header and footer stay visible around an overlay.
         if self.overlays.iter().all(|overlay| matches!(overlay, Overlay::Command(_))) {
-            also(shown.is_some_and(Viewer::is_open).then_some(SECOND));
+            also(shown().any(Viewer::is_open).then_some(SECOND));
             let has_rate = self.strip_height() > 0 && self.is_measuring();
             also(has_rate.then(|| until_next_second(self.session.now)));
-            also(shown.and_then(|viewer| viewer.thread_status().time()).map(|at| self.until_age_changes(at)));
+            let times = shown().filter_map(|viewer| viewer.thread_status().time());
+            also(times.map(|at| self.until_age_changes(at)).min());
             let shows_revisions = regions.revisions.is_some() || regions.summary.is_some();
             also(self.history().filter(|_| shows_revisions).and_then(|history| self.history_tick(history)));
         }

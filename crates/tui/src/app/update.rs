@@ -9,8 +9,12 @@ use crate::session::msg::{Effect, EffectResult, Msg};
 /// Arriving data is only stored. Its layout is computed by [`App::relayout`] before the next frame or key, so a fast stream
 /// costs one layout per frame instead of one per batch.
 pub fn update(app: &mut App, at: jiff::Timestamp, msg: Msg) -> Vec<Effect> {
+    if matches!(msg, Msg::Key(_) | Msg::Paste(_) | Msg::Click { .. } | Msg::Effect { .. } | Msg::Configured(_)) {
+        app.touch_tabs();
+    }
     let mut effects = route(app, at, msg);
     effects.extend(app.stream.write_recordings(app.session.now));
+    effects.extend(app.save_tabs());
     effects
 }
 

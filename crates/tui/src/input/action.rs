@@ -268,6 +268,7 @@ pub enum Action {
     View9,
     View0,
     Split,
+    Beside,
     NextStream,
     PrevStream,
     AsReceived,

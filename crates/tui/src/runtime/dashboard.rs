@@ -2,6 +2,7 @@
 //! `tests/monkey/main.rs` does the same with random keys and a buffer.
 
 use super::Options;
+use super::saved_tabs;
 use super::services::Services;
 use super::subs::Runner;
 use crate::app::draw::FrozenFrame;
@@ -47,6 +48,11 @@ impl Dashboard {
             }
             None => first.extend(app.configured(&options.config, options.origin)),
         }
+        if let Some(file) = options.tabs {
+            // Without the setting, nothing is read.
+            let saved = if app.session.prefs.restore { saved_tabs::read(&file) } else { Ok(None) };
+            first.extend(app.restore(file, saved));
+        }
         if options.glance {
             app.open_glance();
         }
@@ -78,6 +84,16 @@ impl Dashboard {
     /// Sets the terminal's background color. Returns whether it has changed.
     pub(super) fn set_background(&mut self, color: (u8, u8, u8)) -> bool {
         self.background.replace(color) != Some(color)
+    }
+
+    /// Saves the open tabs before the dashboard ends. The screen is gone, so a failure can't be shown.
+    pub(super) fn save_tabs(&mut self) {
+        if let Some((file, number, tabs)) = self.app.changed_tabs() {
+            let written = self.runner.services.tabs.write(&file.path, number, &tabs);
+            if let Err(why) = written {
+                tracing::warn!("the open tabs could not be saved: {why}");
+            }
+        }
     }
 
     /// Starts and stops subscriptions as the state requires.

@@ -167,6 +167,11 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
             EffectResult::Drafted(drafted)
         }
         Effect::SaveFile(draft) => EffectResult::Saved(blocking(move || draft.write().map(|()| draft)).await),
+        Effect::SaveTabs(path, number, tabs) => {
+            let writer = services.tabs.clone();
+            let written = tokio::task::spawn_blocking(move || writer.write(&path, number, &tabs)).await;
+            EffectResult::TabsSaved(written.unwrap_or_else(|_| Err("the task failed".into())))
+        }
         Effect::Try(number, profile) => EffectResult::Tried(number, services.reach(&profile).await),
         Effect::FindLocalServer => {
             EffectResult::LocalServer(find_local_server(&LOCAL_PORTS, services.connections()).await)

@@ -28,6 +28,7 @@ mod polls;
 mod recording;
 mod resources;
 mod row_detail;
+mod saved_tabs;
 mod services;
 mod signals;
 mod statuses;
@@ -47,6 +48,7 @@ pub use terminal_caps::{Environment, Terminal, terminal_checks};
 use crate::app::Settings;
 use crate::session::catalog::Origin;
 use crate::session::msg::Effect;
+use crate::session::saved_tabs::TabsFile;
 use drive::{Drive, LoopOptions, sleep_until};
 use frames::Frames;
 use runtail_core::config::{Config, Notify, Profile, Watch};
@@ -80,6 +82,8 @@ pub struct Options {
     pub poll: runtail_core::config::Poll,
     /// A recording to play. No server is contacted then.
     pub replay: Option<std::path::PathBuf>,
+    /// Where the open tabs are kept if `[ui] restore` is on; `None` for a session whose tabs are not kept.
+    pub tabs: Option<TabsFile>,
     /// Whether to open the page at a glance first.
     pub glance: bool,
     /// The doctor's checks of this machine.
@@ -112,6 +116,7 @@ impl Options {
             command_options: String::new(),
             poll: config.poll.clone(),
             replay: None,
+            tabs: None,
             glance: false,
             environment: Environment::default(),
             demo: Demo::default(),
@@ -164,6 +169,7 @@ async fn run_loop(mut options: Options, screen: &mut Screen, signals: &mut Signa
     };
     frames.log();
     finish_recordings(&mut dashboard).await;
+    dashboard.save_tabs();
     ended
 }
 

@@ -5,6 +5,7 @@ use super::changes::Changes;
 use super::export::Files;
 use super::first_run::Demo;
 use super::resources::ResourceChanges;
+use super::saved_tabs::TabsWriter;
 use super::terminal_caps::Environment;
 use super::two_servers::TwoServerActions;
 use crate::session::msg::ServerRef;
@@ -46,6 +47,8 @@ pub struct Services {
     pub demo: Demo,
     /// The files being written.
     pub files: Files,
+    /// Writes the open tabs.
+    pub tabs: TabsWriter,
 }
 
 /// Maximum number of remembered forms of a deployment's secrets.
@@ -87,6 +90,7 @@ impl Services {
             environment: Environment::default(),
             demo: Demo::default(),
             files: Files::default(),
+            tabs: TabsWriter::default(),
         };
         empty.with_profiles(profiles)
     }

@@ -29,7 +29,7 @@ const CONFIG_CHECK: Duration = Duration::from_secs(1);
 
 /// Runs subscriptions and effects as tasks.
 pub struct Runner {
-    services: Arc<Services>,
+    pub(super) services: Arc<Services>,
     out: mpsc::Sender<Msg>,
     running: BTreeMap<SubscriptionId, Running>,
     tasks: JoinSet<()>,

@@ -3,6 +3,7 @@
 use super::first_run::LocalServer;
 use super::record_list::RecordQuery;
 use super::refs::{Applied, Described, InboxTarget, RevisionRef, RowDetail, ServerRef, ThreadRef, TwoServerIntent};
+use super::saved_tabs::SavedTabs;
 use super::subscription::Epoch;
 use runtail_api::{
     Acted, ApiError, CancelTarget, Choice, GraphFacts, Listing, LoadedThread, PastInput, PlanError, ResourceIntent,
@@ -73,6 +74,8 @@ pub enum EffectResult {
     Drafted(Result<Box<Draft>, ConfigError>),
     /// The draft that was written to the configuration file, or why writing failed.
     Saved(Result<Box<Draft>, ConfigError>),
+    /// The open tabs were saved, or why not.
+    TabsSaved(Result<(), String>),
     /// The program of a notification failed, and why.
     HookFailed(String),
     /// The agent server that was found on this machine, if any.
@@ -114,6 +117,7 @@ impl EffectResult {
             EffectResult::TargetChecked(..) => None,
             EffectResult::ImportsFound(_) | EffectResult::ImportDrafted(_) => None,
             EffectResult::Drafted(_) | EffectResult::Saved(_) | EffectResult::HookFailed(_) => None,
+            EffectResult::TabsSaved(_) => None,
             EffectResult::LocalServer(_) | EffectResult::DemoStarted(_) | EffectResult::SecretsChecked(_) => None,
         }
     }
@@ -224,6 +228,8 @@ pub enum Effect {
     DraftFile(PathBuf, Vec<Arc<str>>),
     /// Write the draft to the configuration file.
     SaveFile(Box<Draft>),
+    /// Write the open tabs to this file, with the number of the write.
+    SaveTabs(PathBuf, u64, Box<SavedTabs>),
 }
 
 /// A program that is told about an event.

@@ -18,6 +18,7 @@ pub mod record_list;
 pub mod refs;
 pub mod request;
 pub mod run;
+pub mod saved_tabs;
 pub mod subject;
 pub mod subscription;
 pub mod thread;

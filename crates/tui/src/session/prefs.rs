@@ -24,6 +24,8 @@ pub struct ViewPrefs {
     pub timestamps: Timestamps,
     /// Wrap long lines in streams.
     pub wrap: bool,
+    /// Keep the open tabs for the next session.
+    pub restore: bool,
     /// What to notify about; empty for the usual events.
     pub notify: Vec<NotifyRule>,
     /// When a run counts as stuck.
@@ -52,6 +54,7 @@ impl ViewPrefs {
         (self.notify, self.stuck) = (config.notify.clone(), config.stuck.clone());
         self.searches.clone_from(&config.searches);
         self.prices.clone_from(&config.prices);
+        self.restore = config.ui.restore;
         self.answer_rules = config.answer_rules.as_slice().into();
         if changed(|ui| ui.theme.clone()) || self.themes.get(&self.theme).is_none() {
             self.theme = config.ui.theme.clone();

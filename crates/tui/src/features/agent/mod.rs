@@ -14,6 +14,7 @@ use load::KnownHealth;
 use runtail_api::ServerInfo;
 use state::Server;
 use std::collections::BTreeMap;
+use threads::ListOrder;
 pub(crate) use update::{graph_of, listed_status};
 
 /// The state of the agent servers.
@@ -25,6 +26,26 @@ pub struct Agent {
     pub health: BTreeMap<ServerRef, KnownHealth>,
     /// The open server.
     pub server: Option<Server>,
+    /// The order of thread lists that was chosen last.
+    order: ListOrder,
     /// Runs marked for a comparison, and marked threads of servers that are no longer open; at most two.
     pub marked: Vec<SideRef>,
+}
+
+impl Agent {
+    /// Returns the word of the order of thread lists, if it is not the usual one.
+    pub fn order_word(&self) -> Option<&'static str> {
+        (self.order != ListOrder::default()).then(|| self.order.word())
+    }
+
+    /// Sets the order of thread lists by its word.
+    pub fn set_order(&mut self, word: &str) {
+        self.order = ListOrder::of_word(word).unwrap_or_default();
+    }
+
+    /// Opens the lists of a server whose address is not known yet, unless others are open.
+    pub fn await_server(&mut self, server: ServerRef) {
+        let order = self.order;
+        self.server.get_or_insert_with(|| Server::new(server, order));
+    }
 }

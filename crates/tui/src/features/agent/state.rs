@@ -1,6 +1,6 @@
 //! The state of an open agent server: its threads, the runs of a thread, its assistants.
 
-use super::threads::{PAGE, ThreadList};
+use super::threads::{ListOrder, PAGE, ThreadList};
 use crate::session::loaded::Loaded;
 use crate::session::msg::{ServerRef, WantedStatus};
 use crate::widgets::list::Picker;
@@ -49,12 +49,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// Creates a server with nothing loaded.
-    pub fn new(server: ServerRef) -> Server {
+    /// Creates a server with nothing loaded. `order`: of its threads.
+    pub fn new(server: ServerRef, order: ListOrder) -> Server {
         Server {
             server,
             tab: Tab::Threads,
-            threads: ThreadList::default(),
+            threads: ThreadList::new(order),
             marked: BTreeSet::new(),
             assistants: Loaded::default(),
             runs_of: None,

@@ -2,10 +2,11 @@
 
 use super::view;
 use crate::session::msg::{ThreadsRead, ThreadsWanted};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use runtail_api::{ApiError, FoundThread};
 use runtail_core::model::{
-    Condition, SearchError, SearchRow, Term, Thread, ThreadFacts, ThreadRecords, ThreadSearch, ThreadSort, ThreadStatus,
+    Condition, SearchError, SearchRow, StatusRole, Term, Thread, ThreadFacts, ThreadRecords, ThreadSearch, ThreadSort,
+    ThreadStatus,
 };
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
@@ -17,6 +18,59 @@ pub const PAGE: usize = 50;
 pub const NEXT_ROWS: usize = 500;
 /// Maximum number of threads in memory.
 pub const MAX_THREADS: usize = 20_000;
+
+/// How long the rows keep their places after a key.
+const ORDER_HOLD: SignedDuration = SignedDuration::from_secs(10);
+
+/// The order of the rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ListOrder {
+    /// Failed, waiting and moving threads first, among those that are loaded; within them, last changed first.
+    #[default]
+    Problems,
+    /// An order of the server.
+    Server(ThreadSort),
+}
+
+impl ListOrder {
+    const ALL: [ListOrder; 4] = [
+        ListOrder::Problems,
+        ListOrder::Server(ThreadSort::Updated),
+        ListOrder::Server(ThreadSort::Created),
+        ListOrder::Server(ThreadSort::Status),
+    ];
+
+    /// Returns its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            ListOrder::Problems => "problems",
+            ListOrder::Server(sort) => sort.word(),
+        }
+    }
+
+    /// Returns the order with this word.
+    pub fn of_word(word: &str) -> Option<ListOrder> {
+        ListOrder::ALL.into_iter().find(|order| order.word() == word)
+    }
+
+    /// Returns the order after this one.
+    fn next(self) -> ListOrder {
+        let at = ListOrder::ALL.iter().position(|order| *order == self).unwrap_or(0);
+        ListOrder::ALL[(at + 1) % ListOrder::ALL.len()]
+    }
+}
+
+/// Returns the place of a status among problems.
+fn rank(status: &ThreadStatus) -> u8 {
+    match status.role() {
+        StatusRole::Failed => 0,
+        StatusRole::Waiting => 1,
+        StatusRole::Moving | StatusRole::Queued => 2,
+        // A thread whose run is lost looks busy for ever.
+        _ if matches!(status, ThreadStatus::BusyWithoutRun { .. }) => 2,
+        _ => 3,
+    }
+}
 
 /// A listed thread.
 #[derive(Debug, Clone)]
@@ -43,11 +97,11 @@ impl ListedThread {
 /// The threads of a server that match a search, as far as loaded.
 #[derive(Debug, Clone, Default)]
 pub struct ThreadList {
-    /// The loaded threads, sorted.
+    /// The loaded threads, in the order of the server.
     rows: Vec<ListedThread>,
     /// The positions of the rows, by id.
     positions: HashMap<String, usize>,
-    /// The ids of the rows that match the search.
+    /// The ids of the rows that match the search, in the shown order.
     shown: Vec<String>,
     /// Whether `shown` has to be computed again.
     is_changed: bool,
@@ -63,7 +117,13 @@ pub struct ThreadList {
     pub problem: Option<SearchError>,
     search: Arc<ThreadSearch>,
     /// The order where the search sets none.
-    pub order: ThreadSort,
+    order: ListOrder,
+    /// When the user last pressed a key.
+    key_at: Option<Timestamp>,
+    /// Whether the rows must be sorted at once, because the search or the order is another one.
+    is_reordered: bool,
+    /// Whether rows kept their places although another order is due.
+    is_order_due: bool,
     /// Whether the server has answered this search.
     pub is_answered: bool,
     /// Whether every thread that the server finds is loaded.
@@ -87,9 +147,27 @@ impl ThreadList {
         &self.search
     }
 
+    /// Creates an empty list with this order.
+    pub fn new(order: ListOrder) -> ThreadList {
+        ThreadList { order, ..ThreadList::default() }
+    }
+
     /// Returns the current order.
+    pub fn order(&self) -> ListOrder {
+        self.search.sort.map_or(self.order, ListOrder::Server)
+    }
+
+    /// Returns the order in which the server lists threads.
     pub fn sort(&self) -> ThreadSort {
-        self.search.sort.unwrap_or(self.order)
+        match self.order() {
+            ListOrder::Problems => ThreadSort::Updated,
+            ListOrder::Server(sort) => sort,
+        }
+    }
+
+    /// Notes a key: while the user is pressing keys, the rows keep their places.
+    pub fn touch(&mut self, now: Timestamp) {
+        self.key_at = Some(now);
     }
 
     /// Returns what to read from the server.
@@ -111,6 +189,7 @@ impl ThreadList {
                 let whole_id = search.whole_id() == self.search.whole_id();
                 self.search = Arc::new(search);
                 self.is_changed |= !is_same;
+                self.is_reordered |= !is_same;
                 if !is_same_request || !whole_id {
                     self.ask_again();
                 }
@@ -119,13 +198,18 @@ impl ThreadList {
         }
     }
 
-    /// Sorts by the next column.
-    pub fn sort_by_next(&mut self) {
+    /// Uses the next order. Returns it.
+    pub fn sort_by_next(&mut self) -> ListOrder {
+        let before = self.sort();
         self.order = self.order.next();
+        (self.is_changed, self.is_reordered) = (true, true);
         let sort = self.sort();
-        self.rows.sort_by(|a, b| sort.compare(&a.found.thread, &b.found.thread));
-        self.index();
-        self.ask_again();
+        if sort != before {
+            self.rows.sort_by(|a, b| sort.compare(&a.found.thread, &b.found.thread));
+            self.index();
+            self.ask_again();
+        }
+        self.order
     }
 
     fn ask_again(&mut self) {
@@ -159,6 +243,7 @@ impl ThreadList {
         let replaces_all = is_first && (page.is_last || !self.is_answered);
         if replaces_all {
             self.ignored.clear();
+            self.is_reordered |= !self.is_answered;
         }
         self.ignored.extend(page.ignored.iter().copied());
         self.is_complete = if replaces_all { page.is_last } else { self.is_complete || page.is_last };
@@ -217,12 +302,30 @@ impl ThreadList {
         self.is_changed = true;
     }
 
-    /// Computes the shown rows again, if anything changed.
+    /// Computes the shown rows again, if anything changed. With problems first, rows keep their places while the user is
+    /// pressing keys, and new ones are added at the end; the order follows once no key was pressed for a while.
     pub fn refresh(&mut self, now: Timestamp) {
-        if std::mem::take(&mut self.is_changed) || self.search.terms().iter().any(is_about_age) {
-            let fits = |row: &&ListedThread| self.fits(row, now);
-            self.shown = self.rows.iter().filter(fits).map(|row| row.found.thread.thread_id.clone()).collect();
+        let is_at_work = self.key_at.is_some_and(|at| now.duration_since(at).abs() < ORDER_HOLD);
+        let is_due = self.is_order_due && !is_at_work;
+        if !(std::mem::take(&mut self.is_changed) || is_due || self.search.terms().iter().any(is_about_age)) {
+            return;
         }
+        let fits = |row: &&ListedThread| self.fits(row, now);
+        let ids = self.rows.iter().filter(fits).map(|row| row.found.thread.thread_id.clone());
+        let mut shown: Vec<String> = ids.collect();
+        if self.order() == ListOrder::Problems {
+            let stays = is_at_work && !self.is_reordered;
+            let before: HashMap<&str, usize> = match stays {
+                true => self.shown.iter().enumerate().map(|(n, id)| (id.as_str(), n)).collect(),
+                false => HashMap::new(),
+            };
+            shown.sort_by_cached_key(|id| {
+                (before.get(id.as_str()).copied().unwrap_or(usize::MAX), rank(&self.status_of(id)))
+            });
+            self.is_order_due = stays;
+        }
+        self.is_reordered = false;
+        self.shown = shown;
     }
 
     fn fits(&self, row: &ListedThread, now: Timestamp) -> bool {
@@ -242,7 +345,14 @@ impl ThreadList {
 
     /// Requests more rows if the selected one is near the end of the loaded rows, or if a part of the search is checked here.
     pub fn want(&mut self, at: usize, top: usize, height: usize) {
-        self.top = top;
+        self.top = match self.order() {
+            ListOrder::Server(_) => top,
+            // The rows on the screen may be from several pages. The first page is read anyway.
+            ListOrder::Problems => {
+                let visible = self.shown.iter().skip(top).take(height);
+                visible.filter_map(|id| self.position(id)).filter(|at| *at >= PAGE).min().unwrap_or(0)
+            }
+        };
         // A term that is checked here may match on any page, and an action on all matches must not miss the rest.
         let is_needed = at + 2 * height >= self.shown.len() || self.is_checked_here();
         if is_needed && !self.is_ended() && self.is_answered && self.read >= self.wanted {
@@ -311,7 +421,7 @@ impl ThreadList {
         self.rows.get(*self.positions.get(id)?)
     }
 
-    /// Returns the position of a loaded thread.
+    /// Returns the position of a loaded thread in the order of the server.
     pub fn position(&self, id: &str) -> Option<usize> {
         self.positions.get(id).copied()
     }
@@ -338,11 +448,12 @@ impl ThreadList {
     /// Applies the status of a listed thread.
     pub fn set_status(&mut self, thread: Arc<str>, facts: Arc<ThreadFacts>, status: ThreadStatus) {
         let id = thread.clone();
+        let rank_before = rank(&self.status_of(&id));
         self.statuses.insert(thread, (facts, status));
         // A word of the search may match the status.
         if let (Some(row), Some(at)) = (self.row(&id), self.at) {
             let was_shown = self.shown.iter().any(|shown| **shown == *id);
-            self.is_changed |= self.fits(row, at) != was_shown;
+            self.is_changed |= self.fits(row, at) != was_shown || rank(&self.status_of(&id)) != rank_before;
         }
     }
 

@@ -15,6 +15,7 @@ use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use runtail_api::{BulkAction, MAX_BULK, ThreadIntent, ThreadLabel};
 use runtail_core::model::{Assistant, ThreadStatus};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Maximum number of marked runs: a comparison has two sides.
@@ -38,7 +39,7 @@ impl Agent {
             return Requests::none();
         }
         self.keep_marks();
-        let mut opened = Server::new(server.clone());
+        let mut opened = Server::new(server.clone(), self.order);
         self.marked.retain(|side| match side {
             SideRef::Thread(thread, None) if thread.server == server => {
                 opened.marked.insert(thread.id.clone());
@@ -178,9 +179,11 @@ fn act_on_marked(server: &Server, action: Action) -> Requests {
         return Requests::error(format!("{count} threads are marked; at most {MAX_BULK} at once. Nothing was sent."));
     }
     // In the order of the list; marked threads that are not listed by now come last.
+    let shown = server.threads.shown().iter().enumerate();
+    let places: HashMap<&str, usize> = shown.map(|(at, id)| (id.as_str(), at)).collect();
     let (mut listed, rest): (Vec<&String>, Vec<&String>) =
         server.marked.iter().partition(|id| server.threads.position(id).is_some());
-    listed.sort_by_key(|id| server.threads.position(id));
+    listed.sort_by_key(|id| places.get(id.as_str()).copied().unwrap_or(usize::MAX));
     let titled = |id: &String| {
         let row = server.threads.row(id);
         let title = row.and_then(|row| row.found.thread.name().or(row.found.title.as_deref()));
@@ -324,7 +327,7 @@ impl Component for Agent {
                 if server.threads.search().sort.is_some() {
                     return Requests::info("The search sets the order; change its sort: term.");
                 }
-                server.threads.sort_by_next();
+                self.order = server.threads.sort_by_next();
             }
             (MarkAll | Star | Sort, _) => {
                 return Requests::info("This key works on threads. Press 1 to show them.");
@@ -497,7 +500,8 @@ impl Component for Agent {
     }
 
     fn subscriptions(&self, cx: &Cx<'_>, out: &mut Vec<Subscription>) {
-        let Some(server) = self.server.as_ref().filter(|_| cx.is_shown) else { return };
+        let has_address = |server: &&Server| cx.is_shown && server.server.has_address();
+        let Some(server) = self.server.as_ref().filter(has_address) else { return };
         let of = server.server.clone();
         let epoch = cx.session.epoch_of(&of.profile);
         out.push(Subscription::new(SubscriptionId::Health(of.clone()), epoch, SubscriptionKind::Name));

@@ -2,6 +2,7 @@
 
 use super::search_view::{nothing_found, search_line, total};
 use super::state::{Server, Tab};
+use super::threads::ListOrder;
 use super::{Agent, listed_status};
 use crate::session::Cx;
 use crate::session::profile::{breadcrumb, server_software};
@@ -11,7 +12,7 @@ use crate::widgets::line::{Line, Tone};
 use crate::widgets::status::tones;
 use jiff::Timestamp;
 use runtail_api::{FoundThread, ServerKind};
-use runtail_core::model::{KnownRevisions, Run, StatusRole, Thread, ThreadSort, ThreadStatus, summary_of};
+use runtail_core::model::{KnownRevisions, Run, StatusRole, Thread, ThreadStatus, summary_of};
 use runtail_core::text;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -126,9 +127,16 @@ fn tabs(server: &Server) -> Line {
                 if hidden > 0 { format!(", {} not in this list", text::count(hidden as u64)) } else { String::new() };
             line.push(Tone::Accent, &format!("{} marked{hidden}   ", text::count(server.marked.len() as u64)));
         }
-        if server.threads.sort() != ThreadSort::Updated {
-            line.push(Tone::Dim, "sort ");
-            line.push(Tone::Plain, &format!("{}   ", server.threads.sort().word()));
+        match server.threads.order() {
+            ListOrder::Server(sort) => {
+                line.push(Tone::Dim, "sort ");
+                line.push(Tone::Plain, &format!("{}   ", sort.word()));
+            }
+            ListOrder::Problems if !server.threads.is_complete && !server.threads.is_empty() => {
+                let loaded = text::count(server.threads.len() as u64);
+                line.push(Tone::Dim, &format!("problems first, of {loaded} loaded   "));
+            }
+            ListOrder::Problems => {}
         }
     }
     if !filter_of(server).is_empty() {

@@ -83,6 +83,7 @@ impl Command {
             "name" | "view" | "state" | "bisect" | "record" | "reopen" | "export" | "compare-run" | "reproduce" => {
                 ("works on: a thread", cx.lookup.shown_thread().is_some())
             }
+            "split" => ("works on: a thread", cx.lookup.shown_thread().is_some()),
             "stream" => ("works in: a thread", !cx.lookup.known(ArgumentKind::Stream).is_empty()),
             "graph" => (
                 "works on: a thread or an assistant",
@@ -160,6 +161,9 @@ pub const COMMANDS: &[Command] = &[
     command("view", ArgumentKind::View, "Show a view of the stream", |_, name| go_to(Destination::View(name.into()))),
     command("stream", ArgumentKind::Stream, "Go to one of the open streams", |_, tab| {
         go_to(Destination::Tab(tab.into()))
+    }),
+    command("split", ArgumentKind::Beside, "Show another stream beside this one", |_, what| {
+        go_to(Destination::Beside(what.into()))
     }),
     action("inbox", "app.inbox"),
     change("create", "Create a deployment", "deployments.create"),

@@ -275,7 +275,7 @@ pub fn no_completion(cx: &Cx<'_>, text: &str) -> String {
         ArgumentKind::Profile => "profile",
         ArgumentKind::Theme => "theme",
         ArgumentKind::View => "view",
-        ArgumentKind::Stream => "stream",
+        ArgumentKind::Stream | ArgumentKind::Beside => "stream",
         ArgumentKind::Thread => "known thread",
         ArgumentKind::Run => "known run",
         ArgumentKind::Assistant | ArgumentKind::AssistantName => "known assistant",

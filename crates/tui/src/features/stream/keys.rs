@@ -13,7 +13,8 @@ impl StreamState {
         let view = viewer.view();
         let has_server = !viewer.is_recording();
         match action {
-            Action::NextPane | Action::PrevPane | Action::Zoom => viewer.split,
+            Action::NextPane | Action::PrevPane | Action::Zoom => viewer.is_split() || self.tabs.partner().is_some(),
+            Action::Beside => self.tabs.all().len() > 1,
             // A checkpoint is copied from the server.
             Action::Describe => has_server && viewer.thread_id.is_some() || view == View::Delivery,
             Action::Again => has_server || view != View::History,

@@ -1,12 +1,55 @@
-//! Layout of the stream views in their pane.
+//! Layout of the streams and their views in the pane.
 
+use super::tabs::Streams;
 use super::viewer::{View, Viewer};
-use crate::widgets::area::{Area, below};
+use crate::widgets::area::{Area, below, inside};
 
 /// Minimum width to place two views side by side; narrower panes stack them.
 const MIN_WIDTH_SIDE_BY_SIDE: u16 = 100;
 /// Minimum height for two views.
 const MIN_HEIGHT_STACKED: u16 = 12;
+
+/// Minimum height to place two streams above each other; in a smaller pane only the one with the focus is shown.
+const MIN_HEIGHT_TWO_STREAMS: u16 = 20;
+
+/// The area of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// Whether it is the stream beside the tab's own.
+    pub is_partner: bool,
+    /// The frame, if two streams are visible.
+    pub frame: Option<Area>,
+    pub area: Area,
+    pub is_focused: bool,
+}
+
+/// Returns the areas of the shown streams, the tab's own first.
+pub fn parts(area: Area, tabs: &Streams) -> Vec<Part> {
+    let focuses_partner = tabs.focuses_partner();
+    let side_by_side = area.w >= MIN_WIDTH_SIDE_BY_SIDE;
+    let has_room = side_by_side || area.h >= MIN_HEIGHT_TWO_STREAMS;
+    if tabs.partner().is_none() || tabs.is_zoomed() || !has_room {
+        return vec![Part { is_partner: focuses_partner, frame: None, area, is_focused: true }];
+    }
+    let part = |(frame, is_partner)| Part {
+        is_partner,
+        frame: Some(frame),
+        area: inside(frame),
+        is_focused: is_partner == focuses_partner,
+    };
+    in_two(area, side_by_side).into_iter().zip([false, true]).map(part).collect()
+}
+
+/// Divides an area in two.
+fn in_two(area: Area, side_by_side: bool) -> [Area; 2] {
+    if side_by_side {
+        let left = area.w / 2;
+        [Area { w: left, ..area }, Area { x: area.x + left, w: area.w - left, ..area }]
+    } else {
+        let upper = area.h / 2;
+        [Area { h: upper, ..area }, Area { y: area.y + upper, h: area.h - upper, ..area }]
+    }
+}
 
 /// The area of one view on screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,13 +69,7 @@ pub fn halves(area: Area, viewer: &Viewer) -> Vec<Half> {
     if shown.len() < 2 || (!side_by_side && area.h < MIN_HEIGHT_STACKED) {
         return vec![Half { view: viewer.view(), focused: true, head: None, rows: area }];
     }
-    let parts = if side_by_side {
-        let left = area.w / 2;
-        [Area { w: left, ..area }, Area { x: area.x + left, w: area.w - left, ..area }]
-    } else {
-        let upper = area.h / 2;
-        [Area { h: upper, ..area }, Area { y: area.y + upper, h: area.h - upper, ..area }]
-    };
+    let parts = in_two(area, side_by_side);
     let half = |((view, focused), part): ((View, bool), Area)| Half {
         view,
         focused,

@@ -1,6 +1,7 @@
 //! Mouse input in a stream: tabs, views, entries and the slider.
 
-use super::layout::halves;
+use super::layout::{halves, parts};
+use super::notes::{fixed_rows, head_height};
 use super::viewer::View;
 use super::{StreamState, tab_bar, views};
 use crate::session::Cx;
@@ -10,9 +11,9 @@ use std::ops::Range;
 impl StreamState {
     /// Returns the view at a cell, and the line in it.
     fn half_at(&self, cx: &Cx<'_>, x: u16, y: u16) -> Option<(View, Option<usize>)> {
-        let area = below(cx.area, self.head_height(cx));
-        let contains = |a: Area| (a.x..a.x + a.w).contains(&x) && (a.y..a.y + a.h).contains(&y);
         let viewer = self.tabs.shown()?;
+        let area = below(cx.area, head_height(viewer, cx));
+        let contains = |a: Area| contains(a, x, y);
         halves(area, viewer).into_iter().find_map(|half| {
             // The lines above and below the entries are not entries.
             let (head, foot) = viewer.around(half.view);
@@ -34,7 +35,7 @@ impl StreamState {
         let width = area.w.saturating_sub(2).into();
         let columns = views::time_travel::slider(&viewer.playhead()?, width, &cx.session.settings.tz)?;
         let at = |column: usize| (area.x + 1).saturating_add(u16::try_from(column).unwrap_or(u16::MAX));
-        Some((at(columns.start)..at(columns.end), area.y + self.head_height(cx) - 1))
+        Some((at(columns.start)..at(columns.end), area.y + head_height(viewer, cx) - 1))
     }
 
     /// Moves the slider to the pointer, clamped to its ends, and seeks there.
@@ -49,13 +50,30 @@ impl StreamState {
 
     /// Moves the slider with the pointer if the button was pressed on the slider.
     pub fn drag(&mut self, cx: &Cx<'_>, x: u16) {
-        if self.dragging_slider {
-            self.slide(cx, x);
+        let focused = parts(cx.area, &self.tabs).into_iter().find(|part| part.is_focused);
+        if let Some(part) = focused.filter(|_| self.dragging_slider) {
+            self.slide(&Cx { area: part.area, ..*cx }, x);
         }
+    }
+
+    /// Gives the focus to the stream at a cell. Returns its area; `None` on the edges of a frame.
+    fn focus_at(&mut self, cx: &Cx<'_>, x: u16, y: u16) -> Option<Area> {
+        let part = parts(cx.area, &self.tabs);
+        let part = part.into_iter().find(|part| contains(part.frame.unwrap_or(part.area), x, y))?;
+        self.tabs.focus_partner(part.is_partner);
+        contains(part.area, x, y).then_some(part.area)
     }
 
     /// Scrolls the view under the pointer; the focus stays where it is.
     pub fn wheel(&mut self, cx: &Cx<'_>, lines: isize, x: u16, y: u16) {
+        let focuses_partner = self.tabs.focuses_partner();
+        if let Some(area) = self.focus_at(cx, x, y) {
+            self.scroll(&Cx { area, ..*cx }, lines, x, y);
+        }
+        self.tabs.focus_partner(focuses_partner);
+    }
+
+    fn scroll(&mut self, cx: &Cx<'_>, lines: isize, x: u16, y: u16) {
         let half = self.half_at(cx, x, y);
         let Some(viewer) = self.tabs.shown_mut() else { return };
         let before = viewer.view();
@@ -66,12 +84,19 @@ impl StreamState {
         viewer.focus(before);
     }
 
-    /// Handles a click on a cell of the screen: on a tab, on the slider, or on an entry of a view.
+    /// Handles a click on a cell of the screen: on a stream, on a tab, on the slider, or on an entry of a view.
     pub(super) fn click_at(&mut self, cx: &Cx<'_>, x: u16, y: u16) {
+        if let Some(area) = self.focus_at(cx, x, y) {
+            self.click_in(&Cx { area, ..*cx }, x, y);
+        }
+    }
+
+    fn click_in(&mut self, cx: &Cx<'_>, x: u16, y: u16) {
         let area = cx.area;
         let (width, column) = (area.w.saturating_sub(2), (x - area.x).saturating_sub(1));
+        let tabs = self.tabs.shown().map_or(0, |viewer| fixed_rows(viewer) - 1);
         match y - area.y {
-            1 => {
+            row if row == tabs => {
                 let view = self.tabs.shown().and_then(|viewer| tab_bar::view_at(self, cx, viewer, width, column));
                 if let (Some(view), Some(viewer)) = (view, self.tabs.shown_mut()) {
                     viewer.show(view);
@@ -91,4 +116,8 @@ impl StreamState {
             }
         }
     }
+}
+
+fn contains(area: Area, x: u16, y: u16) -> bool {
+    (area.x..area.x + area.w).contains(&x) && (area.y..area.y + area.h).contains(&y)
 }

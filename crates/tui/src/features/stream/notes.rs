@@ -10,23 +10,24 @@ use crate::widgets::line::{Line, Tone};
 use runtail_core::model::ThreadStatus;
 use runtail_stream::{End, Outcome};
 
-/// The rows that every head has: the breadcrumb with the status, and the view tabs with the connection.
-const FIXED_ROWS: u16 = 2;
+/// Returns the rows that a head always has: the breadcrumb with the status, and the view tabs with the connection.
+pub(super) fn fixed_rows(viewer: &Viewer) -> u16 {
+    if viewer.is_framed { 1 } else { 2 }
+}
+
+/// Returns the number of lines above a stream's rows.
+pub(super) fn head_height(viewer: &Viewer, cx: &Cx<'_>) -> u16 {
+    let banner = head::banner_tone(viewer.shown_status()).is_some();
+    // The width does not affect whether there is a note.
+    let note = note(viewer, cx, 0).is_some();
+    fixed_rows(viewer) + u16::from(banner) + u16::from(note)
+}
 
 impl StreamState {
-    /// Returns the number of lines above the shown stream's rows.
-    pub(super) fn head_height(&self, cx: &Cx<'_>) -> u16 {
-        let Some(viewer) = self.tabs.shown() else { return FIXED_ROWS };
-        let banner = head::banner_tone(viewer.shown_status()).is_some();
-        // The width does not affect whether there is a note.
-        let note = note(viewer, cx, 0).is_some();
-        FIXED_ROWS + u16::from(banner) + u16::from(note)
-    }
-
-    /// Returns the shown views with their text columns and lines.
+    /// Returns the views of the stream with the focus, with their text columns and lines.
     pub fn windows(&self, cx: &Cx<'_>) -> Vec<(View, usize, usize)> {
         let Some(viewer) = self.tabs.shown() else { return Vec::new() };
-        let area = below(cx.area, self.head_height(cx));
+        let area = below(cx.area, head_height(viewer, cx));
         let size = |area: Area| (area.w.saturating_sub(GUTTER) as usize, area.h as usize);
         let window = |(view, (w, h)): (View, (usize, usize))| (view, w, h);
         halves(area, viewer).into_iter().map(|half| window((half.view, size(half.rows)))).collect()
@@ -39,8 +40,8 @@ impl StreamState {
 
     /// Returns the area of a view, if it is shown.
     pub(super) fn area_of(&self, view: View, cx: &Cx<'_>) -> Option<Area> {
-        let area = below(cx.area, self.head_height(cx));
-        let all = halves(area, self.tabs.shown()?);
+        let viewer = self.tabs.shown()?;
+        let all = halves(below(cx.area, head_height(viewer, cx)), viewer);
         all.into_iter().find(|half| half.view == view).map(|half| half.rows)
     }
 }

@@ -1,6 +1,7 @@
 //! Actions of the stream viewer.
 
 use super::find::Typing;
+use super::layout::parts;
 use super::modes_dialog::is_thread;
 use super::tabs::MAX_TABS;
 use super::viewer::{ConnectionState, Landmark, View, Viewer};
@@ -14,6 +15,7 @@ use crate::session::request::Pref;
 use crate::session::run::{Origin, Warning, act_on_thread};
 use crate::session::thread::AnswerFrom;
 use crate::session::{Component, Cx, Request, Requests, Route, Session};
+use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::jobs::{JobProgress, PendingJob};
 use runtail_core::config::{Timestamps, studio_page};
@@ -136,8 +138,28 @@ impl StreamState {
         })
     }
 
-    /// Lays out the shown stream.
+    /// Returns the visible streams.
+    pub fn visible(&self, area: Area) -> impl Iterator<Item = &Viewer> {
+        parts(area, &self.tabs).into_iter().filter_map(|part| self.tabs.half(part.is_partner))
+    }
+
+    /// Lays out the visible streams.
     fn lay_out(&mut self, cx: &Cx<'_>) {
+        let focuses_partner = self.tabs.focuses_partner();
+        let has_two = self.tabs.partner().is_some();
+        for part in parts(cx.area, &self.tabs) {
+            self.tabs.focus_partner(part.is_partner);
+            if let Some(viewer) = self.tabs.shown_mut() {
+                viewer.half = has_two.then_some(1 + usize::from(part.is_partner));
+                viewer.is_framed = part.frame.is_some();
+            }
+            self.lay_out_focused(&Cx { area: part.area, ..*cx });
+        }
+        self.tabs.focus_partner(focuses_partner);
+    }
+
+    /// Lays out the stream with the focus.
+    fn lay_out_focused(&mut self, cx: &Cx<'_>) {
         if let Some(viewer) = self.tabs.shown_mut() {
             viewer.apply_prefs(&cx.session.prefs);
             viewer.know_revisions(|server| cx.lookup.revisions(server));
@@ -175,6 +197,21 @@ impl StreamState {
             sub.params.refreshes = viewer.refreshes;
             sub.params.modes = viewer.modes.wanted.clone();
         }
+    }
+
+    /// Shows a second stream beside the shown one, or ends that. Returns `None` for other actions.
+    fn handle_tabs_action(&mut self, action: Action) -> Option<Requests> {
+        match action {
+            Action::Beside if !self.tabs.next_beside() => {
+                return Some(Requests::info(
+                    "No other stream is open. This one stays in its tab: open another thread, and press it there.",
+                ));
+            }
+            Action::Beside => {}
+            Action::Split if self.tabs.partner().is_some() => self.tabs.end_beside(),
+            _ => return None,
+        }
+        Some(Requests::none())
     }
 
     /// Switches the view or its display options. Returns `None` for other actions.
@@ -548,6 +585,9 @@ impl Component for StreamState {
         viewer.now = cx.session.now;
         // An action that does more than show something keeps the tab.
         viewer.is_preview &= only_looks(action);
+        if let Some(done) = self.handle_tabs_action(action) {
+            return done;
+        }
         if let Some(done) = self.handle_graph_action(cx.session, action) {
             return done;
         }
@@ -633,6 +673,14 @@ impl Component for StreamState {
             viewer.show(View::History);
             return Some(Requests::none());
         }
+        if self.tabs.partner().is_some() {
+            // The other stream stays.
+            match quit {
+                true => drop(self.tabs.close()),
+                false => self.tabs.end_beside(),
+            }
+            return Some(Requests::none());
+        }
         let thread = self.tabs.shown()?.thread_id.clone();
         if quit {
             self.tabs.close();
@@ -670,7 +718,7 @@ impl Component for StreamState {
     }
 
     fn subscriptions(&self, _cx: &Cx<'_>, out: &mut Vec<Subscription>) {
-        for viewer in self.tabs.all() {
+        for viewer in self.tabs.all().iter().filter(|viewer| viewer.server.has_address()) {
             // An ended stream stays subscribed; its task has ended and does not restart.
             let landmark = SubscriptionKind::Stream(viewer.server.clone(), viewer.target.clone());
             out.push(Subscription::new(SubscriptionId::Stream(viewer.id), Epoch::default(), landmark));
@@ -692,9 +740,7 @@ impl Component for StreamState {
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
-        if let Some(viewer) = self.tabs.shown() {
-            view::stream(self, viewer, cx, canvas);
-        }
+        view::pane(self, cx, canvas);
         None
     }
 }

@@ -1,7 +1,7 @@
 //! The stream viewer: its breadcrumb, the connection, the view tabs and the lines of the view.
 
-use super::layout::{Half, halves};
-use super::notes::notes;
+use super::layout::{Half, halves, parts};
+use super::notes::{fixed_rows, head_height, notes};
 use super::viewer::{ConnectionState, View, Viewer};
 use super::{StreamState, tab_bar};
 use crate::session::Cx;
@@ -13,15 +13,31 @@ use runtail_core::model::ThreadStatus;
 use runtail_stream::Seq;
 
 /// Draws the pane.
-pub(super) fn stream(state: &StreamState, viewer: &Viewer, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+pub(super) fn pane(state: &StreamState, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+    let tabs = &state.tabs;
+    for part in parts(cx.area, tabs) {
+        let Some(viewer) = tabs.half(part.is_partner) else { continue };
+        let is_focused = cx.is_focused && part.is_focused;
+        if let Some(frame) = part.frame {
+            let title = tab_bar::frame_title(cx, viewer, frame.w, is_focused);
+            canvas.pane_frame(frame, &title, is_focused);
+        }
+        stream(state, viewer, &Cx { area: part.area, is_focused, ..*cx }, canvas);
+    }
+}
+
+/// Draws a stream.
+fn stream(state: &StreamState, viewer: &Viewer, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let (area, focused) = (cx.area, cx.is_focused);
-    let head = state.head_height(cx);
+    let head = head_height(viewer, cx);
     let rows = below(area, head);
-    let y = area.y;
     let inner = area.w.saturating_sub(2);
-    canvas.line_for_right(area.x + 1, y, inner, &tab_bar::breadcrumb_line(cx, viewer, inner));
-    canvas.line_for_right(area.x + 1, y + 1, inner, &tab_bar::views(state, cx, viewer, inner));
-    for (line, y) in notes(viewer, cx, inner).iter().zip(y + 2..area.y + head) {
+    if !viewer.is_framed {
+        canvas.line_for_right(area.x + 1, area.y, inner, &tab_bar::breadcrumb_line(cx, viewer, inner));
+    }
+    let y = area.y + fixed_rows(viewer);
+    canvas.line_for_right(area.x + 1, y - 1, inner, &tab_bar::views(state, cx, viewer, inner));
+    for (line, y) in notes(viewer, cx, inner).iter().zip(y..area.y + head) {
         // A banner fills its row.
         if let Some(tone) = line.left.first().map(|piece| piece.tone).filter(|tone| tone.is_banner()) {
             canvas.text(area.x, y, area.w, &" ".repeat(area.w.into()), canvas.theme.style(tone));

@@ -71,8 +71,15 @@ pub(super) const ROWS: &[Binding] = &[
         "Mark all listed threads, or remove all marks",
     )
     .named("Mark all threads"),
-    bind("server.sort", Server, &["s"], A::Sort, "sort", "Sort threads by change, creation or status")
-        .named("Sort the threads"),
+    bind(
+        "server.sort",
+        Server,
+        &["s"],
+        A::Sort,
+        "sort",
+        "Order threads: problems first, by change, creation or status",
+    )
+    .named("Sort the threads"),
     bind("server.filter", Server, &["/"], A::Filter, "search", "Search threads; filter runs and assistants by a text")
         .named("Search the threads"),
     bind("inbox.open", Inbox, &["Enter"], A::Open, "open", "Open the thread, or explain the failed revision")

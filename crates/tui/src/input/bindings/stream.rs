@@ -102,6 +102,8 @@ pub(super) const ROWS: &[Binding] = &[
     bind("stream.split", Stream, &["|"], A::Split, "split", "Toggle the split: two views side by side")
         .named("Split the view")
         .in_view(&[("Graph", "Change the view beside the graph")]),
+    bind("stream.beside", Stream, &["\\"], A::Beside, "beside", "Show the next open stream beside this one")
+        .named("Show another stream beside"),
     write(
         "stream.answer",
         Stream,

@@ -158,7 +158,7 @@ impl StreamState {
             Action::Open => match graph.last_visit() {
                 Some(seq) => {
                     viewer.go_to(seq);
-                    if !viewer.split {
+                    if !viewer.is_split() {
                         viewer.show(View::Messages);
                     }
                 }

@@ -157,7 +157,8 @@ impl StreamState {
 
     /// Adds the requests for graphs.
     pub(in crate::features::stream) fn graph_subscriptions(&self, out: &mut Vec<Subscription>) {
-        out.extend(self.tabs.all().iter().filter_map(|viewer| viewer.graph.subscription(&viewer.server)));
+        let addressed = self.tabs.all().iter().filter(|viewer| viewer.server.has_address());
+        out.extend(addressed.filter_map(|viewer| viewer.graph.subscription(&viewer.server)));
     }
 
     /// Applies a loaded graph.

@@ -28,7 +28,7 @@ pub(in crate::features::stream) fn draw(
     (focused, ascii): (bool, bool),
 ) {
     let graph = &viewer.graph;
-    let title = if viewer.split { String::new() } else { graph.title(viewer) };
+    let title = if viewer.is_split() { String::new() } else { graph.title(viewer) };
     draw_graph(graph, &Words { title, empty: graph.empty_text(viewer) }, canvas, area, (focused, ascii));
 }
 

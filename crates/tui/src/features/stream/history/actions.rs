@@ -69,7 +69,8 @@ impl Viewer {
     }
 
     fn thread(&self) -> Option<ThreadRef> {
-        Some(ThreadRef { server: self.server.clone(), id: self.thread_id.clone()? })
+        let is_reachable = self.server.has_address();
+        Some(ThreadRef { server: self.server.clone(), id: self.thread_id.clone().filter(|_| is_reachable)? })
     }
 }
 

@@ -19,6 +19,7 @@ use super::find::Find;
 use super::graph::GraphView;
 use super::history::History;
 use super::modes_dialog::StreamModes;
+use super::tabs::Beside;
 use super::views;
 use super::views::messages::Blocks;
 use super::views::timeline_rows::TimelineRows;
@@ -177,10 +178,16 @@ pub struct Viewer {
     halves: [View; 2],
     /// The half with the focus.
     focused_half: usize,
-    /// Whether both halves are shown.
+    /// Whether both halves are shown, where the stream has the page for itself.
     pub split: bool,
     /// Whether the half with the focus has the whole page.
     is_zoomed: bool,
+    /// The stream that its tab shows beside it.
+    pub beside: Option<Beside>,
+    /// The number of the half in which it was last laid out, if its page has two streams. It then shows one view.
+    pub(in crate::features::stream) half: Option<usize>,
+    /// Whether that half has a frame, whose title is the breadcrumb.
+    pub(in crate::features::stream) is_framed: bool,
     /// The state shown in the State view.
     pub state: Option<Tree>,
     /// The number of the snapshot shown there, counting evicted ones.
@@ -273,6 +280,9 @@ impl Viewer {
             focused_half: 0,
             split: false,
             is_zoomed: false,
+            beside: None,
+            half: None,
+            is_framed: false,
             state: None,
             snapshot: None,
             snapshot_seq: None,
@@ -437,7 +447,7 @@ impl Viewer {
 
     /// Returns the shown views, the left or upper one first, and whether each has the focus.
     pub fn shown(&self) -> Vec<(View, bool)> {
-        match self.split && !self.is_zoomed {
+        match self.is_split() && !self.is_zoomed {
             true => self.halves.iter().enumerate().map(|(i, view)| (*view, i == self.focused_half)).collect(),
             false => vec![(self.view(), true)],
         }
@@ -449,6 +459,11 @@ impl Viewer {
             self.halves.swap(0, 1);
         }
         self.halves[self.focused_half] = view;
+    }
+
+    /// Returns whether two views are shown.
+    pub fn is_split(&self) -> bool {
+        self.split && self.half.is_none()
     }
 
     /// Shows two views, or one again.
@@ -477,25 +492,23 @@ impl Viewer {
         let at = VIEWS.iter().position(|v| *v == self.view()).unwrap_or(0) as isize;
         let next = |at: isize| VIEWS[at.rem_euclid(VIEWS.len() as isize) as usize];
         let mut view = next(at + by);
-        if self.split && self.halves[1 - self.focused_half] == view {
+        if self.is_split() && self.halves[1 - self.focused_half] == view {
             view = next(at + 2 * by);
         }
         self.show(view);
     }
 
-    /// Moves the focus to the other half, if it is shown and lies in that direction.
-    pub fn other_half(&mut self, forward: bool) -> bool {
-        let wanted = usize::from(forward);
-        let moves = self.split && self.focused_half != wanted;
-        if moves {
-            self.focused_half = wanted;
+    /// Moves the focus to the other half, if two views are shown.
+    pub fn other_half(&mut self) -> bool {
+        if self.is_split() {
+            self.focused_half = 1 - self.focused_half;
         }
-        moves
+        self.is_split()
     }
 
     /// Moves the focus to the half that shows a view.
     pub fn focus(&mut self, view: View) {
-        if let Some(half) = self.halves.iter().position(|shown| *shown == view).filter(|_| self.split) {
+        if let Some(half) = self.halves.iter().position(|shown| *shown == view).filter(|_| self.is_split()) {
             self.focused_half = half;
         }
     }

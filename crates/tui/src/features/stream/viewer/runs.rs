@@ -73,7 +73,7 @@ impl Viewer {
     /// Sets the revisions of the server's deployment while the Runs view names them.
     pub(crate) fn know_revisions(&mut self, known: impl FnOnce(&ServerRef) -> Option<KnownRevisions>) {
         let is_shown =
-            self.halves[self.focused_half] == View::Runs || (self.split && self.halves.contains(&View::Runs));
+            self.halves[self.focused_half] == View::Runs || (self.is_split() && self.halves.contains(&View::Runs));
         self.revisions = if is_shown { known(&self.server) } else { None };
     }
 
