@@ -8,7 +8,7 @@ use runtail_core::model::{Consent, NewRevision, Note, PlainRequest, Preview, Ser
 use runtail_testkit::dash::Dash;
 use runtail_tui::app::subscriptions;
 use runtail_tui::session::msg::{
-    Effect, EffectResult, Msg, SubscriptionEvent, SubscriptionId, ThreadsRead, ThreadsWanted,
+    Effect, EffectResult, Msg, SubscriptionEvent, ServerRef, SubscriptionId, ThreadsRead, ThreadsWanted,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -58,7 +58,12 @@ fn wanted(dash: &Dash) -> Arc<ThreadsWanted> {
 
 /// A dashboard with the threads of a server open.
 fn opened(size: (u16, u16), read: ThreadsRead) -> Dash {
+    opened_in_order("updated", size, read)
+}
+
+fn opened_in_order(order: &str, size: (u16, u16), read: ThreadsRead) -> Dash {
     let mut dash = Dash::new(CONFIG, size);
+    dash.app.agent.set_order(order);
     // The list has the whole width.
     dash.keys("<Enter>f");
     dash.assistants();
@@ -498,4 +503,58 @@ fn an_edit_that_is_not_sent_is_kept_in_its_editor() {
     let (planned, _) = plan_edits(&mut dash, effects);
     let effects = dash.keys(":deployments<Enter>");
     assert!(effects.contains(&Effect::Forget(planned[0].0)), "{effects:?}");
+}
+
+/// A page of threads with these numbers and statuses, in this order.
+fn page_of(threads: &[(usize, &str)], offset: usize, is_last: bool) -> ThreadsRead {
+    let mut read = page(threads.iter().map(|(n, _)| *n), offset, is_last);
+    for (found, (_, status)) in read.result.as_mut().unwrap().threads.iter_mut().zip(threads) {
+        found.thread.status = status.to_string();
+    }
+    read
+}
+
+#[test]
+fn problems_are_first_among_the_loaded_threads() {
+    let first = [(1, "idle"), (2, "busy"), (3, "error"), (4, "idle"), (5, "interrupted")];
+    let mut dash = opened_in_order("problems", (140, 30), page_of(&first, 0, false));
+    let order = shown(&mut dash);
+    assert_eq!(order[0], id(3), "{order:?}");
+    assert_eq!(order.iter().position(|row| *row == id(1)), Some(order.len() - 2));
+    assert!(dash.screen().contains("problems first, of 5 loaded"), "{}", dash.screen());
+    // While keys are pressed, a page is added below, and the cursor's row stays where it is.
+    dash.keys("<Down>");
+    let before = (order, dash.app.agent.server.as_ref().unwrap().thread_picker.cursor());
+    receive(&mut dash, page_of(&[(6, "idle"), (7, "error")], 5, true));
+    let now = shown(&mut dash);
+    let cursor = dash.app.agent.server.as_ref().unwrap().thread_picker.cursor();
+    assert_eq!((now[..5].to_vec(), cursor), before);
+    assert_eq!(now[5..], ids([7, 6]));
+    // After a pause they are in order, and the cursor follows its thread.
+    let selected = dash.app.agent.server.as_ref().unwrap().thread_picker.selected.clone();
+    dash.later(11_000);
+    dash.feed(Msg::Tick);
+    let now = shown(&mut dash);
+    assert_eq!(now[..2], ids([3, 7]));
+    assert_eq!(dash.app.agent.server.as_ref().unwrap().thread_picker.selected, selected);
+    assert!(!dash.screen().contains("problems first, of"), "everything is loaded: {}", dash.screen());
+}
+
+#[test]
+fn the_order_of_the_server_is_one_of_the_orders_and_is_remembered() {
+    let threads = [(1, "idle"), (2, "error"), (3, "idle")];
+    let mut dash = opened_in_order("problems", (140, 30), page_of(&threads, 0, true));
+    assert_eq!(shown(&mut dash)[0], id(2));
+    // The request is the same, so the server is not asked again.
+    dash.keys("s");
+    assert_eq!(shown(&mut dash), ids([1, 2, 3]));
+    assert!(dash.screen().contains("sort updated"), "{}", dash.screen());
+    assert_eq!(wanted(&dash).sort, ThreadSort::Updated);
+    dash.keys("s");
+    assert_eq!(wanted(&dash).sort, ThreadSort::Created);
+    // The lists of the next server have the same order.
+    let other = ServerRef { profile: "local".into(), name: "other".into(), url: "http://127.0.0.1:2025".into() };
+    dash.app.open_server(other);
+    assert_eq!(wanted(&dash).sort, ThreadSort::Created);
+    assert_eq!(dash.app.agent.order_word(), Some("created"));
 }

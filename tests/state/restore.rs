@@ -1,0 +1,273 @@
+//! The tabs of the last session.
+
+use runtail_api::{ApiError, Kind, Listing, Place};
+use runtail_stream::Item;
+use runtail_testkit::dash::{Dash, listed};
+use runtail_tui::app::{Pane, subscriptions, update};
+use runtail_tui::features::stream::viewer::View;
+use runtail_tui::input::key::parse_keys;
+use runtail_tui::session::msg::{Effect, Msg, StreamTarget, SubscriptionEvent, SubscriptionId};
+use runtail_tui::session::saved_tabs::{SavedPlace, SavedServer, SavedTab, SavedTabs, Scope, TabsFile};
+use serde_json::json;
+
+const CONFIG: &str = "[profiles.local]\nagent_server = { bot = \"http://127.0.0.1:2024\" }\n\
+                      [profiles.us]\nregion = \"us\"\napi_key_env = \"K\"\n[ui]\nrestore = true\n";
+
+fn server(profile: &str, name: &str) -> SavedServer {
+    SavedServer { profile: Some(profile.into()), server: name.into() }
+}
+
+fn tab(profile: &str, name: &str, thread: &str) -> SavedTab {
+    SavedTab { server: server(profile, name), thread: thread.into(), view: "messages".into(), ..SavedTab::default() }
+}
+
+fn file(scope: Scope) -> TabsFile {
+    TabsFile { path: "/nowhere/tabs.json".into(), scope }
+}
+
+fn started(config: &str, scope: Scope, saved: SavedTabs) -> (Dash, Vec<Effect>) {
+    let mut dash = Dash::new(config, (140, 40));
+    let effects = dash.app.restore(file(scope), Ok(Some(saved)));
+    (dash, effects)
+}
+
+fn list_of_us(dash: &mut Dash, names: &[&str]) {
+    let deployments = names.iter().map(|name| {
+        json!({"id": format!("id-{name}"), "name": name, "status": "READY", "url": format!("https://{name}.us.langgraph.app"),
+               "source": "github", "source_config": {}})
+    });
+    let deployments = serde_json::from_value(deployments.collect()).unwrap();
+    dash.answer(|key| matches!(key, SubscriptionId::Deployments(of) if &**of == "us"), listed(deployments));
+}
+
+fn threads(dash: &Dash) -> Vec<String> {
+    dash.app.stream.tabs.all().iter().filter_map(|viewer| viewer.thread_id.clone()).collect()
+}
+
+/// The threads whose streams are read.
+fn read(dash: &Dash) -> Vec<String> {
+    let of = |key: &SubscriptionId| match key {
+        SubscriptionId::Stream(id) => dash.app.stream.tabs.all().iter().find(|viewer| viewer.id == *id),
+        _ => None,
+    };
+    subscriptions(&dash.app).iter().filter_map(|sub| of(&sub.key)?.thread_id.clone()).collect()
+}
+
+fn stream_fails(dash: &mut Dash, thread: &str, kind: Kind) {
+    let id = dash.app.stream.tabs.all().iter().find(|v| v.thread_id.as_deref() == Some(thread)).unwrap().id;
+    let error = ApiError { kind, at: Place::default(), detail: "no".into(), hint: None };
+    let event = SubscriptionEvent::Items(vec![Item::Failed(Box::new(error))]);
+    dash.answer(|key| *key == SubscriptionId::Stream(id), event);
+}
+
+fn notices(dash: &Dash) -> Vec<String> {
+    dash.app.session.notices.iter().map(|notice| notice.text.clone()).collect()
+}
+
+#[test]
+fn tabs_come_back_and_only_reading_starts() {
+    let mut split = tab("us", "support-bot", "t-us");
+    (split.view, split.second_view) = ("state".into(), Some("timeline".into()));
+    let run = SavedTab { run: Some("r-1".into()), beside: Some((0, true)), ..tab("local", "bot", "t-local") };
+    let saved = SavedTabs::new(vec![split, run], Some(server("us", "support-bot")), SavedPlace::Tab(1));
+    let (mut dash, effects) = started(CONFIG, Scope::Profiles, saved.clone());
+    assert!(effects.iter().all(|effect| matches!(effect, Effect::FetchInfo(_))), "{effects:?}");
+    // The tabs are there at once, in their order, the current one is shown, and the other one waits for the list of its profile.
+    assert_eq!(threads(&dash), ["t-us", "t-local"]);
+    assert_eq!((dash.app.stream.tabs.at(), dash.app.focus), (Some(1), Pane::Stream));
+    assert_eq!(read(&dash), ["t-local"]);
+    insta::assert_snapshot!("restored_140x40", dash.screen());
+    // A key is for the stream that is shown, and what the list changes behind it doesn't matter.
+    dash.keys("2");
+    list_of_us(&mut dash, &["support-bot", "triage"]);
+    assert_eq!(read(&dash), ["t-us", "t-local"]);
+    assert_eq!(dash.app.viewer().unwrap().view(), View::Updates);
+    assert_eq!(dash.app.stream.tabs.at(), Some(1));
+    let viewer = &dash.app.stream.tabs.all()[0];
+    assert_eq!((viewer.view(), viewer.partner(), viewer.split), (View::State, View::Timeline, true));
+    assert_eq!(&*viewer.server.url, "https://support-bot.us.langgraph.app");
+    assert!(dash.app.stream.tabs.all().iter().all(|viewer| !viewer.target.is_write()));
+    assert_eq!(notices(&dash), [] as [&str; 0]);
+    // What was restored is what is saved.
+    dash.keys("1");
+    assert_eq!(dash.app.changed_tabs(), None);
+}
+
+#[test]
+fn what_cannot_be_restored_is_said_once() {
+    let tabs = vec![
+        tab("local", "bot", "t-1"),
+        tab("local", "old-bot", "t-2"),
+        tab("gone", "bot", "t-3"),
+        tab("us", "deleted", "t-4"),
+        tab("us", "support-bot", "t-5"),
+    ];
+    let saved = SavedTabs::new(tabs, None, SavedPlace::Deployments);
+    let (mut dash, _) = started(CONFIG, Scope::Profiles, saved);
+    assert_eq!(threads(&dash), ["t-1", "t-4", "t-5"]);
+    list_of_us(&mut dash, &["support-bot"]);
+    stream_fails(&mut dash, "t-1", Kind::NotFound);
+    assert_eq!(notices(&dash), [] as [&str; 0], "one thread is still being loaded");
+    // A server that can't be reached says nothing about the thread.
+    stream_fails(&mut dash, "t-5", Kind::Unauthorized);
+    assert_eq!(threads(&dash), ["t-5"]);
+    insta::assert_snapshot!("restore_problems", notices(&dash).join("\n"));
+    assert_eq!(dash.app.session.notices.len(), 1);
+    let (_, _, saved) = dash.app.changed_tabs().unwrap();
+    assert_eq!(saved.tabs, [tab("us", "support-bot", "t-5")]);
+}
+
+#[test]
+fn the_shown_tab_stays_when_it_cannot_be_restored() {
+    for (name, thread) in [("deleted", "t-1"), ("support-bot", "t-2")] {
+        let saved = SavedTabs::new(vec![tab("us", name, thread)], None, SavedPlace::Tab(0));
+        let (mut dash, _) = started(CONFIG, Scope::Profiles, saved);
+        list_of_us(&mut dash, &["support-bot"]);
+        if name == "support-bot" {
+            stream_fails(&mut dash, thread, Kind::NotFound);
+        }
+        // Its page says why, and a key still meets it.
+        assert_eq!((dash.app.focus, dash.app.viewer().is_some()), (Pane::Stream, true));
+        assert!(notices(&dash).concat().contains("Couldn't restore us › "), "{:?}", notices(&dash));
+        dash.keys("3");
+        assert_eq!(dash.app.viewer().unwrap().view(), View::State);
+        dash.keys("q");
+        assert_eq!((dash.app.viewer().is_none(), dash.app.focus), (true, Pane::Deployments));
+    }
+}
+
+#[test]
+fn a_key_before_the_list_arrives_is_not_lost() {
+    let saved = SavedTabs::new(vec![tab("us", "support-bot", "t-1")], None, SavedPlace::Tab(0));
+    let (mut dash, _) = started(CONFIG, Scope::Profiles, saved);
+    // Before any frame.
+    for key in parse_keys("7").unwrap() {
+        update(&mut dash.app, dash.now, Msg::Key(key));
+    }
+    let id = dash.app.viewer().unwrap().id;
+    list_of_us(&mut dash, &["support-bot"]);
+    let viewer = dash.app.viewer().unwrap();
+    assert_eq!((viewer.id, viewer.view()), (id, View::Raw));
+    // The lists of a server wait too.
+    let saved = SavedTabs::new(Vec::new(), Some(server("us", "support-bot")), SavedPlace::Lists);
+    let (mut dash, _) = started(CONFIG, Scope::Profiles, saved);
+    assert!(subscriptions(&dash.app).iter().all(|sub| !matches!(sub.key, SubscriptionId::Threads(_))));
+    dash.keys("/status:error<Enter>");
+    list_of_us(&mut dash, &["support-bot"]);
+    assert!(subscriptions(&dash.app).iter().any(|sub| matches!(sub.key, SubscriptionId::Threads(_))));
+    assert_eq!(dash.app.agent.server.as_ref().unwrap().threads.text, "status:error");
+    // They are gone, and nothing else is shown instead.
+    let saved = SavedTabs::new(Vec::new(), Some(server("us", "deleted")), SavedPlace::Lists);
+    let (mut dash, _) = started(CONFIG, Scope::Profiles, saved);
+    list_of_us(&mut dash, &["support-bot"]);
+    assert!(dash.screen().contains("deleted is no longer listed"), "{}", dash.screen());
+}
+
+#[test]
+fn a_profile_that_cannot_be_listed_keeps_its_tabs() {
+    let saved = SavedTabs::new(vec![tab("us", "support-bot", "t-1")], None, SavedPlace::Deployments);
+    let (mut dash, _) = started(CONFIG, Scope::Profiles, saved.clone());
+    dash.refuse("us");
+    dash.keys("j");
+    assert_eq!((threads(&dash), dash.app.changed_tabs()), (vec!["t-1".to_string()], None));
+    // An incomplete list may lack the deployment.
+    let listing = Listing { items: Vec::new(), incomplete: Some(dash.error("us", Kind::Network)) };
+    let event = match listed(Vec::new()) {
+        SubscriptionEvent::Deployments { is_truncated, skew, took, next, .. } => {
+            SubscriptionEvent::Deployments { result: Ok(listing), is_truncated, skew, took, next }
+        }
+        _ => unreachable!(),
+    };
+    let (mut dash, _) = started(CONFIG, Scope::Profiles, saved);
+    dash.answer(|key| matches!(key, SubscriptionId::Deployments(_)), event);
+    assert_eq!(threads(&dash), ["t-1"]);
+    // Once it is listed, the tab is loaded.
+    list_of_us(&mut dash, &["support-bot"]);
+    assert_eq!(read(&dash), ["t-1"]);
+}
+
+#[test]
+fn tabs_of_profiles_that_are_not_in_use_are_kept() {
+    let tabs = vec![tab("us", "support-bot", "t-us"), tab("local", "bot", "t-local")];
+    let saved = SavedTabs::new(tabs.clone(), None, SavedPlace::Tab(0));
+    let config = format!("default_profiles = [\"local\"]\n{CONFIG}");
+    let (mut dash, _) = started(&config, Scope::Profiles, saved.clone());
+    assert_eq!((threads(&dash), notices(&dash)), (vec!["t-local".to_string()], Vec::new()));
+    let (_, _, again) = dash.app.changed_tabs().unwrap();
+    assert_eq!(again.tabs, [tabs[1].clone(), tabs[0].clone()]);
+    // `--deployment` and `--url` have one server, and leave all others alone.
+    let one = "[profiles.local]\nagent_server = { bot = \"http://127.0.0.1:2024\" }\n[ui]\nrestore = true\n";
+    let (dash, _) = started(one, Scope::OneServer, saved.clone());
+    assert_eq!((threads(&dash), notices(&dash)), (vec!["t-local".to_string()], Vec::new()));
+    let (mut dash, _) = started(one, Scope::Address, saved);
+    assert_eq!((threads(&dash), notices(&dash)), (Vec::new(), Vec::new()));
+    dash.app.open_stream(StreamTarget::Tail { thread: "t-url".into() });
+    dash.keys("||");
+    let (_, _, with_address) = dash.app.changed_tabs().unwrap();
+    let of_address = SavedServer { profile: None, server: "http://127.0.0.1:2024/".into() };
+    assert_eq!(with_address.tabs[0].server, of_address);
+    let (dash, _) = started(one, Scope::Address, with_address);
+    assert_eq!(threads(&dash), ["t-url"]);
+}
+
+#[test]
+fn open_tabs_are_saved_when_they_change_and_not_without_the_setting() {
+    let (mut dash, _) = started(CONFIG, Scope::Profiles, SavedTabs::default());
+    let saves = |effects: Vec<Effect>| {
+        let tabs = effects.into_iter().filter_map(|effect| match effect {
+            Effect::SaveTabs(_, _, tabs) => Some(*tabs),
+            _ => None,
+        });
+        tabs.collect::<Vec<SavedTabs>>()
+    };
+    let bot = dash.app.deployments.list.rows[0].server(&dash.app.session.profiles).unwrap();
+    dash.app.open_server(bot.clone());
+    dash.app.open_stream(StreamTarget::Tail { thread: "t-1".into() });
+    // A stream that is only looked at is not kept.
+    dash.later(3_000);
+    let saved = saves(dash.keys("2"));
+    assert_eq!((saved[0].tabs.len(), saved[0].lists.as_ref()), (0, Some(&server("local", "bot"))));
+    // The tabs are compared every few seconds, and after the last key.
+    assert_eq!(saves(dash.keys("||")), []);
+    assert!(dash.app.next_tick().is_some_and(|after| after <= std::time::Duration::from_secs(2)));
+    dash.later(3_000);
+    let saved = saves(dash.feed(Msg::Tick));
+    assert_eq!(saved[0].tabs, [SavedTab { view: "updates".into(), ..tab("local", "bot", "t-1") }]);
+    assert_eq!(saved[0].current, SavedPlace::Tab(0));
+    dash.later(3_000);
+    assert_eq!(saves(dash.keys("j")), [], "nothing changed");
+    // A failure is reported once.
+    for _ in 0..2 {
+        dash.done(runtail_tui::session::msg::EffectResult::TabsSaved(Err("the disk is full".into())));
+    }
+    assert_eq!(notices(&dash), ["Couldn't save the open tabs: the disk is full"]);
+    let off = CONFIG.replace("restore = true", "restore = false");
+    let (mut dash, _) = started(&off, Scope::Profiles, SavedTabs::default());
+    dash.app.open_server(bot);
+    dash.later(3_000);
+    assert_eq!(saves(dash.keys("2")), []);
+    assert_eq!(dash.app.changed_tabs(), None);
+}
+
+#[test]
+fn a_damaged_file_is_a_warning() {
+    let mut dash = Dash::new(CONFIG, (140, 40));
+    dash.app.restore(file(Scope::Profiles), Err("line 3, column 1: not what Runtail writes".into()));
+    assert_eq!(
+        notices(&dash),
+        ["Couldn't restore the tabs of the last session: line 3, column 1: not what Runtail writes\n  /nowhere/tabs.json"]
+    );
+    assert!(!dash.app.session.notices[0].error);
+}
+
+#[test]
+fn more_tabs_than_fit_are_named() {
+    let tabs: Vec<SavedTab> = (0..11).map(|n| tab("local", "bot", &format!("t-{n}"))).collect();
+    let (mut dash, _) = started(CONFIG, Scope::Profiles, SavedTabs::new(tabs, None, SavedPlace::Tab(10)));
+    assert_eq!(dash.app.stream.tabs.all().len(), 9);
+    for n in 0..9 {
+        stream_fails(&mut dash, &format!("t-{n}"), Kind::Forbidden);
+    }
+    let said = notices(&dash).concat();
+    assert!(said.starts_with("Couldn't restore 2 tabs.") && said.contains("9 streams are open"), "{said}");
+}

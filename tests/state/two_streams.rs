@@ -1,0 +1,190 @@
+//! Two open streams on one page.
+
+use runtail_api::ThreadIntent;
+use runtail_testkit::dash::{Dash, demo_like};
+use runtail_tui::app::Overlay;
+use runtail_tui::features::stream::viewer::View;
+use runtail_tui::session::msg::{Effect, Msg, StreamTarget};
+
+const FIRST: &str = "01a1fbb5-173d-77d7-b93d-09bf6dcc9775";
+const SECOND: &str = "01a1fbb6-05bd-7362-97d9-fb3f813b715e";
+
+/// Two threads of two servers in tabs, the second one shown.
+fn two_tabs(size: (u16, u16)) -> Dash {
+    let mut dash = demo_like(size);
+    for (row, thread) in [(1, FIRST), (2, SECOND)] {
+        let servers = dash.app.deployments.list.rows.iter();
+        let named = servers.filter(|found| found.name == "support-bot").nth(row - 1).unwrap();
+        let server = named.server(&dash.app.session.profiles).unwrap();
+        dash.app.open_server(server);
+        dash.app.open_stream(StreamTarget::Tail { thread: thread.into() });
+        // An action keeps the tab.
+        dash.keys("||");
+    }
+    dash
+}
+
+fn focused(dash: &Dash) -> &str {
+    dash.app.viewer().unwrap().thread_id.as_deref().unwrap()
+}
+
+#[test]
+fn another_open_stream_is_shown_beside() {
+    let mut dash = two_tabs((140, 40));
+    dash.capture("agent-messages-tuple");
+    dash.keys("\\");
+    assert_eq!(focused(&dash), SECOND);
+    insta::assert_snapshot!("two_streams_140x40", dash.screen());
+    // Tab moves between them, and each has its own view and cursor.
+    dash.keys("<Tab>");
+    assert_eq!(focused(&dash), FIRST);
+    dash.keys("7<Home>");
+    let view = |dash: &Dash, at: usize| dash.app.stream.tabs.all()[at].view();
+    assert_eq!((view(&dash, 0), view(&dash, 1)), (View::Raw, View::Messages));
+    dash.keys("<Tab>2");
+    assert_eq!((focused(&dash), view(&dash, 1)), (SECOND, View::Updates));
+    dash.resize(80, 24);
+    insta::assert_snapshot!("two_streams_80x24", dash.screen());
+    // In a small pane, and with full screen, one is shown at a time, with its number.
+    dash.keys("f");
+    assert!(dash.screen().contains(" 1/2 ") && !dash.screen().contains('╭'), "{}", dash.screen());
+    dash.keys("<Tab>");
+    assert!(dash.screen().contains(" 2/2 "), "{}", dash.screen());
+    dash.keys("f");
+    dash.resize(80, 16);
+    assert!(dash.screen().contains(" 2/2 ") && !dash.screen().contains('╭'), "{}", dash.screen());
+}
+
+#[test]
+fn actions_concern_the_stream_with_the_focus() {
+    let mut dash = two_tabs((140, 40));
+    dash.keys("\\");
+    for (keys, thread) in [("", SECOND), ("<Tab>", FIRST), ("<Tab>", SECOND)] {
+        dash.keys(keys);
+        let server = dash.app.viewer().unwrap().server.clone();
+        let effects = dash.keys("D");
+        let planned = effects.iter().find_map(|effect| match effect {
+            Effect::PlanAction(_, of, intent) => Some((of.clone(), (**intent).clone())),
+            _ => None,
+        });
+        assert_eq!(planned, Some((server.clone(), ThreadIntent::Delete { thread: thread.into() })));
+        // The preview names its target.
+        let screen = dash.screen();
+        assert!(screen.contains(&*server.profile) && screen.contains(&thread[thread.len() - 4..]), "{screen}");
+        dash.keys("<Esc>");
+    }
+}
+
+#[test]
+fn marks_of_production_are_in_each_title() {
+    let mut dash = two_tabs((140, 40));
+    for profile in &mut dash.app.session.profiles {
+        (profile.label, profile.production) = (Some("PROD".into()), *profile.name == *"prod-eu");
+        profile.read_only = profile.production;
+    }
+    dash.keys("\\");
+    let is_eu_first = dash.app.viewer().unwrap().server.profile.as_ref() == "prod-eu";
+    let title = dash.screen().lines().nth(1).unwrap().to_string();
+    let (left, right) = title.split_once("╮╭").unwrap();
+    let (marked, plain) = if is_eu_first { (left, right) } else { (right, left) };
+    assert!(marked.contains("PROD READ-ONLY") && !plain.contains("PROD"), "{title}");
+}
+
+#[test]
+fn the_end_of_a_pair_keeps_both_tabs_and_remembers_the_partner() {
+    let mut dash = two_tabs((140, 40));
+    let tabs = |dash: &Dash| dash.app.stream.tabs.all().len();
+    for end in ["<Esc>", "|", "<Tab><Esc>", "<Tab>|", "\\"] {
+        dash.keys("\\");
+        assert!(dash.app.stream.tabs.partner().is_some());
+        dash.keys(end);
+        assert!(dash.app.stream.tabs.partner().is_none(), "{end}");
+        assert_eq!((focused(&dash), tabs(&dash)), (SECOND, 2), "{end}");
+    }
+    // The view beside the stream's own is another split, which both leave alone.
+    assert!(!dash.app.viewer().unwrap().split);
+    // `q` closes the stream with the focus; the other one stays.
+    dash.keys("\\<Tab>q");
+    assert_eq!((focused(&dash), tabs(&dash)), (SECOND, 1));
+    // Alone there is nothing to show beside it.
+    dash.keys("\\");
+    assert!(dash.app.session.notices.last().unwrap().text.starts_with("No other stream is open."));
+}
+
+#[test]
+fn the_key_goes_through_the_open_streams() {
+    let mut dash = two_tabs((140, 40));
+    dash.app.open_stream(StreamTarget::Tail { thread: "third".into() });
+    dash.keys("||");
+    let mut partners = Vec::new();
+    for _ in 0..4 {
+        dash.keys("\\");
+        let tabs = &dash.app.stream.tabs;
+        partners.push(tabs.partner().and_then(|at| tabs.all()[at].thread_id.clone()));
+    }
+    assert_eq!(partners, [Some(FIRST.into()), Some(SECOND.into()), None, Some(FIRST.into())]);
+    // After an end by Esc, the last partner is back.
+    dash.keys("\\<Esc>\\");
+    let tabs = &dash.app.stream.tabs;
+    assert_eq!(tabs.partner().and_then(|at| tabs.all()[at].thread_id.as_deref()), Some(SECOND));
+    // A partner that is closed leaves the stream alone, and the next one can be shown.
+    dash.keys("<Tab>q\\");
+    let tabs = &dash.app.stream.tabs;
+    assert_eq!(tabs.partner().and_then(|at| tabs.all()[at].thread_id.as_deref()), Some(FIRST));
+}
+
+#[test]
+fn the_command_names_the_stream_to_show_beside() {
+    let mut dash = two_tabs((140, 40));
+    let partner = |dash: &Dash| {
+        let tabs = &dash.app.stream.tabs;
+        tabs.partner().and_then(|at| tabs.all()[at].thread_id.clone())
+    };
+    dash.keys(":split 1<Enter>");
+    assert_eq!(partner(&dash).as_deref(), Some(FIRST));
+    dash.keys("<Esc>");
+    dash.keys(&format!(":split {FIRST}<Enter>"));
+    assert_eq!(partner(&dash).as_deref(), Some(FIRST));
+    dash.keys("<Esc>");
+    for (what, why) in [
+        ("2", "is shown already"),
+        ("7", "neither the number of a tab nor the id"),
+        ("01a1fbb8-1f78-73e0-8673-6126729aa3fd", "no listed thread has this id"),
+        ("", "is missing"),
+    ] {
+        dash.keys(&format!(":split {what}<Enter><Esc>"));
+        assert!(dash.app.session.notices.last().unwrap().text.contains(why), "{what}");
+        assert_eq!(partner(&dash), None, "{what}");
+    }
+    // A thread of a listed server is opened by its URL, without leaving this one.
+    let url = dash.app.stream.tabs.all()[0].server.url.clone();
+    dash.keys(&format!(":split {url}/threads/01a1fbb8-1f78-73e0-8673-6126729aa3fd<Enter>"));
+    assert_eq!(partner(&dash).as_deref(), Some("01a1fbb8-1f78-73e0-8673-6126729aa3fd"));
+    assert_eq!((focused(&dash), dash.app.stream.tabs.all().len()), (SECOND, 3));
+}
+
+#[test]
+fn a_click_chooses_the_stream_and_the_wheel_does_not() {
+    let mut dash = two_tabs((140, 40));
+    dash.keys("\\");
+    dash.feed(Msg::Wheel { lines: 3, x: 100, y: 20 });
+    assert_eq!(focused(&dash), SECOND);
+    dash.feed(Msg::Click { x: 100, y: 20 });
+    assert_eq!(focused(&dash), FIRST);
+    // The tabs of the views are in the first row of the frame.
+    let row = dash.screen().lines().nth(2).unwrap().to_string();
+    let (before, _) = row.rsplit_once(" 7").unwrap();
+    dash.feed(Msg::Click { x: runtail_core::text::width(before) as u16 + 1, y: 2 });
+    assert_eq!((focused(&dash), dash.app.viewer().unwrap().view()), (FIRST, View::Raw));
+}
+
+#[test]
+fn a_stream_that_is_loaded_again_keeps_its_place_beside() {
+    let mut dash = two_tabs((140, 40));
+    dash.keys("\\<Tab>:reopen<Enter>");
+    assert_eq!(focused(&dash), FIRST);
+    assert!(dash.app.stream.tabs.partner().is_some() && dash.app.overlays.iter().all(|o| !matches!(o, Overlay::Command(_))));
+    dash.keys("<Tab>:reopen<Enter>");
+    assert_eq!(focused(&dash), SECOND);
+    assert!(dash.app.stream.tabs.partner().is_some());
+}
