@@ -168,9 +168,16 @@ fn a_profile_that_cannot_be_listed_keeps_its_tabs() {
     let saved = SavedTabs::new(vec![tab("us", "support-bot", "t-1")], None, SavedPlace::Deployments);
     let (mut dash, _) = started(CONFIG, Scope::Profiles, saved.clone());
     dash.refuse("us");
-    dash.keys("j");
-    assert_eq!((threads(&dash), dash.app.changed_tabs()), (vec!["t-1".to_string()], None));
-    // An incomplete list may lack the deployment.
+    dash.keys("}");
+    let why = "Couldn't list us (401), which has the address of support-bot. Press r to retry.";
+    assert!(dash.screen().contains(why), "{}", dash.screen());
+    dash.keys("<Esc>");
+    dash.app.focus = Pane::Deployments;
+    assert_eq!(threads(&dash), ["t-1"]);
+    assert!(dash.app.changed_tabs().is_none_or(|(_, _, tabs)| tabs.tabs == saved.tabs));
+    // An incomplete list may lack the deployment. It doesn't delay the report about others.
+    let tabs = vec![tab("us", "support-bot", "t-1"), tab("gone", "bot", "t-0")];
+    let saved = SavedTabs::new(tabs, None, SavedPlace::Deployments);
     let listing = Listing { items: Vec::new(), incomplete: Some(dash.error("us", Kind::Network)) };
     let event = match listed(Vec::new()) {
         SubscriptionEvent::Deployments { is_truncated, skew, took, next, .. } => {
@@ -181,6 +188,11 @@ fn a_profile_that_cannot_be_listed_keeps_its_tabs() {
     let (mut dash, _) = started(CONFIG, Scope::Profiles, saved);
     dash.answer(|key| matches!(key, SubscriptionId::Deployments(_)), event);
     assert_eq!(threads(&dash), ["t-1"]);
+    let gone = notices(&dash).into_iter().find(|text| text.starts_with("Couldn't restore"));
+    assert_eq!(
+        gone.as_deref(),
+        Some("Couldn't restore gone › bot › thread t-0: the configuration has no such profile.")
+    );
     // Once it is listed, the tab is loaded.
     list_of_us(&mut dash, &["support-bot"]);
     assert_eq!(read(&dash), ["t-1"]);

@@ -8,8 +8,9 @@ use crate::features::stream::bisect::BisectPage;
 use crate::session::msg::{Described, Effect, EffectResult, SubscriptionEvent, SubscriptionId};
 use crate::session::{Component, Requests};
 use crate::widgets::jobs::JobProgress;
-use runtail_api::{ApiError, AuthWaited, Kind};
+use runtail_api::{ApiError, AuthWaited, Kind, Listing};
 use runtail_core::config::import::Import;
+use runtail_core::model::Deployment;
 use std::sync::Arc;
 
 /// Memory limit of all event logs together, as a multiple of the limit of one.
@@ -42,10 +43,9 @@ impl App {
                 return self.on_inbox(&server, began, result);
             }
             (SubscriptionId::Deployments(profile), event) => {
-                let is_complete = matches!(&event, SubscriptionEvent::Deployments { result: Ok(listing), is_truncated: false, .. }
-                    if listing.incomplete.is_none());
+                let end = list_end(&event);
                 let requests = self.on_list_event(&profile, event);
-                effects.extend(self.locate_restored(&profile, is_complete));
+                effects.extend(self.locate_restored(&profile, end));
                 requests
             }
             (SubscriptionId::Newest(profile), SubscriptionEvent::Newest { deployment, revision }) => {
@@ -116,7 +116,7 @@ impl App {
                     viewer.take(items);
                     let refusal = viewer.modes.refusal();
                     effects.extend(self.inbox_after_page(id));
-                    effects.extend(self.check_restored(Some(id)));
+                    self.check_restored(Some(id));
                     let max_total = self.session.settings.event_log.max_bytes.saturating_mul(TOTAL_LOGS);
                     self.stream.tabs.limit_memory(usize::try_from(max_total).unwrap_or(usize::MAX));
                     refusal.map(|why| Requests::error(format!("The modes are unchanged: {why}."))).unwrap_or_default()
@@ -498,4 +498,11 @@ fn nothing_to_import(found: &Import) -> Requests {
 
 fn report(error: Option<ApiError>) -> Requests {
     error.map(|error| crate::session::Request::ReportError(error).into()).unwrap_or_default()
+}
+
+/// Returns whether a list has all deployments of its profile, if this is its last part.
+fn list_end(event: &SubscriptionEvent) -> Option<bool> {
+    let SubscriptionEvent::Deployments { result, is_truncated, .. } = event else { return None };
+    let is_whole = |listing: &Listing<Deployment>| listing.incomplete.is_none() && !is_truncated;
+    Some(result.as_ref().is_ok_and(is_whole))
 }

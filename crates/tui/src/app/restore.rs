@@ -91,7 +91,7 @@ impl App {
             }
         }
         self.restore.saved = saved;
-        effects.extend(self.check_restored(None));
+        self.check_restored(None);
         effects
     }
 
@@ -172,13 +172,14 @@ impl App {
         servers.into_iter().map(Effect::FetchInfo).collect()
     }
 
-    /// Fills in the addresses of restored servers, after a part of a profile's list arrived. `is_complete`: whether the list has
-    /// all deployments.
-    pub(super) fn locate_restored(&mut self, profile: &str, is_complete: bool) -> Vec<Effect> {
+    /// Fills in the addresses of restored servers, after a part of a profile's list arrived. `end`: whether the list has all
+    /// deployments, if this was its last part.
+    pub(super) fn locate_restored(&mut self, profile: &str, end: Option<bool>) -> Vec<Effect> {
+        let is_complete = end == Some(true);
         let waits = |server: &ServerRef| *server.profile == *profile && !server.has_address();
         let lists = self.agent.server.as_ref().map(|open| open.server.clone()).filter(waits);
         if lists.is_none() && !self.stream.tabs.all().iter().any(|viewer| waits(&viewer.server)) {
-            return self.check_restored(None);
+            return Vec::new();
         }
         let rows = self.deployments.list.rows.iter().filter(|row| *row.profile_name == *profile);
         let listed: Vec<(String, Option<ServerRef>)> =
@@ -208,7 +209,13 @@ impl App {
         for (id, why) in gone {
             self.miss(id, &why);
         }
-        effects.extend(self.check_restored(None));
+        if end.is_some() {
+            // Those without an address wait in their tabs: their deployments are not listed yet, or have no address yet.
+            let open = self.stream.tabs.all();
+            let is_waiting = |id: &u64| open.iter().any(|viewer| viewer.id == *id && waits(&viewer.server));
+            self.restore.awaited.retain(|id| !is_waiting(id));
+        }
+        self.check_restored(None);
         effects
     }
 
@@ -241,9 +248,9 @@ impl App {
     }
 
     /// Checks which restored streams can be resumed, and reports once which can't. `only`: the stream with news.
-    pub(super) fn check_restored(&mut self, only: Option<u64>) -> Vec<Effect> {
+    pub(super) fn check_restored(&mut self, only: Option<u64>) {
         if self.restore.awaited.is_empty() && self.restore.problems.is_empty() {
-            return Vec::new();
+            return;
         }
         let mut missing = Vec::new();
         for id in self.restore.awaited.clone() {
@@ -256,7 +263,7 @@ impl App {
             };
             if is_missing(viewer) {
                 missing.push(id);
-            } else if is_known(viewer) || !self.can_be_located(id) {
+            } else if is_known(viewer) {
                 self.restore.awaited.retain(|awaited| *awaited != id);
             }
         }
@@ -266,14 +273,6 @@ impl App {
         if self.restore.awaited.is_empty() {
             self.report_problems();
         }
-        Vec::new()
-    }
-
-    /// Returns whether the address of a restored stream is known, or its profile's list may still arrive.
-    fn can_be_located(&self, id: u64) -> bool {
-        let Some(viewer) = self.stream.tabs.all().iter().find(|viewer| viewer.id == id) else { return false };
-        let profile = self.session.profile(&viewer.server.profile);
-        viewer.server.has_address() || profile.is_some_and(|profile| profile.error.is_none() && !profile.halted)
     }
 
     fn report_problems(&mut self) {
