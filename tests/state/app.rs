@@ -430,7 +430,7 @@ fn a_draft_of_a_run_keeps_its_undo_history() {
 fn a_thread_is_explained_from_the_list() {
     let mut dash = demo_like((140, 40));
     dash.open_server();
-    dash.keys("<Down>e");
+    dash.keys("<Up>e");
     assert_eq!(dash.app.viewer().unwrap().thread_id.as_deref(), Some("01a1fbb6-05bd-7362-97d9-fb3f813b715e"));
     assert!(matches!(dash.app.overlays.last(), Some(Overlay::Why(_))), "{}", dash.screen());
     // From its runs too; assistants have no status.

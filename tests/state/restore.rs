@@ -68,6 +68,14 @@ fn notices(dash: &Dash) -> Vec<String> {
 fn tabs_come_back_and_only_reading_starts() {
     let mut split = tab("us", "support-bot", "t-us");
     (split.view, split.second_view) = ("state".into(), Some("timeline".into()));
+    let same = SavedTab { second_view: Some("messages".into()), ..tab("local", "bot", "t-same") };
+    let (dash, _) =
+        started(CONFIG, Scope::Profiles, SavedTabs::new(vec![same.clone(), same], None, SavedPlace::Tab(0)));
+    assert_eq!(
+        (threads(&dash).len(), dash.app.viewer().unwrap().split),
+        (1, false),
+        "a view has no place beside itself"
+    );
     let run = SavedTab { run: Some("r-1".into()), beside: Some((0, true)), ..tab("local", "bot", "t-local") };
     let saved = SavedTabs::new(vec![split, run], Some(server("us", "support-bot")), SavedPlace::Tab(1));
     let (mut dash, effects) = started(CONFIG, Scope::Profiles, saved.clone());

@@ -44,13 +44,17 @@ pub(super) struct Restore {
 impl App {
     /// Sets where tabs are kept, and opens those of the last session. Returns the effects to run.
     pub fn restore(&mut self, file: TabsFile, saved: Result<Option<SavedTabs>, String>) -> Vec<Effect> {
+        if self.session.profiles.is_empty() {
+            // On the first-run screen, the saved tabs would all look like those of removed profiles.
+            return Vec::new();
+        }
+        let path = clean(&file.path.display().to_string()).into_owned();
         self.restore.file = Some(file);
         match saved {
             Ok(Some(saved)) => self.open_saved(saved),
             Ok(None) => Vec::new(),
             Err(why) => {
-                let path = self.restore.file.as_ref().map(|file| file.path.display().to_string()).unwrap_or_default();
-                self.notify(false, format!("Couldn't restore the tabs of the last session: {why}\n  {}", clean(&path)));
+                self.notify(false, format!("Couldn't restore the tabs of the last session: {why}\n  {path}"));
                 Vec::new()
             }
         }
@@ -116,11 +120,16 @@ impl App {
             Some(run) => StreamTarget::Join { thread: tab.thread.clone(), run: run.clone() },
             None => StreamTarget::Tail { thread: tab.thread.clone() },
         };
+        // Kept tabs of a profile that was used later may be there twice.
+        if let Some(at) = self.stream.tabs.find(&server, &target) {
+            return Some(self.stream.tabs.all()[at].id);
+        }
         let mut viewer = self.stream.new_viewer(&self.session, server, target);
-        if let Some(second) = tab.second_view.as_deref().and_then(view_of) {
+        let view = view_of(&tab.view).unwrap_or(View::Messages);
+        viewer.show(view);
+        if let Some(second) = tab.second_view.as_deref().and_then(view_of).filter(|second| *second != view) {
             viewer.show_beside(second);
         }
-        viewer.show(view_of(&tab.view).unwrap_or(View::Messages));
         let id = viewer.id;
         self.stream.tabs.add(viewer);
         self.restore.awaited.push(id);

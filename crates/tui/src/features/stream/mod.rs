@@ -14,6 +14,7 @@ pub(crate) mod record;
 pub mod summary;
 pub(crate) mod tab_bar;
 pub mod tabs;
+mod two_streams;
 mod update;
 mod view;
 pub mod viewer;

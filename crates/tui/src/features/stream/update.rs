@@ -1,7 +1,6 @@
 //! Actions of the stream viewer.
 
 use super::find::Typing;
-use super::layout::parts;
 use super::modes_dialog::is_thread;
 use super::tabs::MAX_TABS;
 use super::viewer::{ConnectionState, Landmark, View, Viewer};
@@ -15,7 +14,6 @@ use crate::session::request::Pref;
 use crate::session::run::{Origin, Warning, act_on_thread};
 use crate::session::thread::AnswerFrom;
 use crate::session::{Component, Cx, Request, Requests, Route, Session};
-use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::jobs::{JobProgress, PendingJob};
 use runtail_core::config::{Timestamps, studio_page};
@@ -138,53 +136,6 @@ impl StreamState {
         })
     }
 
-    /// Returns the visible streams.
-    pub fn visible(&self, area: Area) -> impl Iterator<Item = &Viewer> {
-        parts(area, &self.tabs).into_iter().filter_map(|part| self.tabs.half(part.is_partner))
-    }
-
-    /// Lays out the visible streams.
-    fn lay_out(&mut self, cx: &Cx<'_>) {
-        let focuses_partner = self.tabs.focuses_partner();
-        let has_two = self.tabs.partner().is_some();
-        for part in parts(cx.area, &self.tabs) {
-            self.tabs.focus_partner(part.is_partner);
-            if let Some(viewer) = self.tabs.shown_mut() {
-                viewer.half = has_two.then_some(1 + usize::from(part.is_partner));
-                viewer.is_framed = part.frame.is_some();
-            }
-            self.lay_out_focused(&Cx { area: part.area, ..*cx });
-        }
-        self.tabs.focus_partner(focuses_partner);
-    }
-
-    /// Lays out the stream with the focus.
-    fn lay_out_focused(&mut self, cx: &Cx<'_>) {
-        if let Some(viewer) = self.tabs.shown_mut() {
-            viewer.apply_prefs(&cx.session.prefs);
-            viewer.know_revisions(|server| cx.lookup.revisions(server));
-            // When time travel ends, its line in the head disappears.
-            viewer.advance_time_travel(cx.session.now);
-        }
-        let mut windows = self.windows(cx);
-        // The layout can add or remove a line of the head, for example that of the shown state, so it takes two passes.
-        for _ in 0..2 {
-            if let Some(viewer) = self.tabs.shown_mut() {
-                viewer.prepare(&windows);
-            }
-            let before = std::mem::replace(&mut windows, self.windows(cx));
-            if before == windows {
-                break;
-            }
-        }
-        self.lay_out_graph(cx);
-        let history = self.history_area(cx);
-        if let (Some(area), Some(viewer)) = (history, self.tabs.shown_mut()) {
-            viewer.history.lay_out(area);
-            viewer.request_history(|| cx.session.next_stream.take());
-        }
-    }
-
     /// Fills in the parameters that change while the streams are read.
     pub fn fill(&self, cx: &Cx<'_>, subscriptions: &mut [Subscription]) {
         for sub in subscriptions {
@@ -197,21 +148,6 @@ impl StreamState {
             sub.params.refreshes = viewer.refreshes;
             sub.params.modes = viewer.modes.wanted.clone();
         }
-    }
-
-    /// Shows a second stream beside the shown one, or ends that. Returns `None` for other actions.
-    fn handle_tabs_action(&mut self, action: Action) -> Option<Requests> {
-        match action {
-            Action::Beside if !self.tabs.next_beside() => {
-                return Some(Requests::info(
-                    "No other stream is open. This one stays in its tab: open another thread, and press it there.",
-                ));
-            }
-            Action::Beside => {}
-            Action::Split if self.tabs.partner().is_some() => self.tabs.end_beside(),
-            _ => return None,
-        }
-        Some(Requests::none())
     }
 
     /// Switches the view or its display options. Returns `None` for other actions.
