@@ -152,6 +152,9 @@ fn a_key_before_the_list_arrives_is_not_lost() {
     for key in parse_keys("7").unwrap() {
         update(&mut dash.app, dash.now, Msg::Key(key));
     }
+    // Nothing can be started on a server without an address, and no other lists replace those behind the page.
+    assert_eq!((dash.keys("n"), dash.app.overlays.len()), (Vec::new(), 0));
+    assert!(notices(&dash).concat().contains("Waiting for the list of us."), "{:?}", notices(&dash));
     let id = dash.app.viewer().unwrap().id;
     list_of_us(&mut dash, &["support-bot"]);
     let viewer = dash.app.viewer().unwrap();

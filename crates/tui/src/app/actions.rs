@@ -190,7 +190,7 @@ impl App {
             logs.reread(&self.session, |_| {});
         }
         let mut effects: Vec<Effect> = self.agent.infos.keys().cloned().map(Effect::FetchInfo).collect();
-        if let Some(server) = &self.agent.server {
+        if let Some(server) = self.agent.server.as_ref().filter(|open| open.server.has_address()) {
             effects.push(Effect::FetchAssistants(server.server.clone()));
         }
         self.notify(false, "Refreshing…");

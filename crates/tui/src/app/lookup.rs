@@ -173,7 +173,8 @@ impl Lookup for App {
         let listed = listed.filter_map(|row| row.server(&self.session.profiles));
         // Most servers of simulated deployments don't exist.
         let is_local = |url: &str| url::Url::parse(url).is_ok_and(|url| runtail_core::config::is_loopback(&url));
-        let exists = |server: &ServerRef| !self.session.settings.demo || is_local(&server.url);
+        let exists =
+            |server: &ServerRef| server.has_address() && (!self.session.settings.demo || is_local(&server.url));
         self.open_server().into_iter().chain(streams).chain(listed).filter(exists).collect()
     }
 
