@@ -88,6 +88,12 @@ fn marks_of_production_are_in_each_title() {
     let (left, right) = title.split_once("╮╭").unwrap();
     let (marked, plain) = if is_eu_first { (left, right) } else { (right, left) };
     assert!(marked.contains("PROD READ-ONLY") && !plain.contains("PROD"), "{title}");
+    // A narrow half has the marks and the end of the id.
+    dash.resize(100, 30);
+    let title = dash.screen().lines().nth(1).unwrap().to_string();
+    let (left, right) = title.split_once("╮╭").unwrap();
+    let (marked, id) = if is_eu_first { (left, "715e") } else { (right, "9775") };
+    assert!(marked.contains("PROD RO") && marked.contains(id), "{title}");
 }
 
 #[test]

@@ -13,6 +13,8 @@ use runtail_stream::Outcome;
 use runtail_stream::projection::Status;
 use std::time::Duration;
 
+/// Columns of a frame below which its marks are short.
+const NARROW_TITLE: u16 = 64;
 /// The number of the last view.
 const LAST_DIGIT: char = '0';
 
@@ -70,8 +72,12 @@ pub fn breadcrumb_line(cx: &Cx<'_>, viewer: &Viewer, width: u16) -> Line {
     let fits = |breadcrumb: &Line, right: usize| breadcrumb.width() + 3 + badge.width() + right + 2 <= width as usize;
     let mut line = match fits(&full, 0) {
         true => full,
-        // Two streams may be of two deployments with the same name.
-        false => breadcrumb(cx, viewer, viewer.half.is_some(), false),
+        // Two streams may be of two deployments with the same name. The end of the id stays even in a narrow half.
+        false => {
+            let with_region = breadcrumb(cx, viewer, true, false);
+            let has_room = viewer.half.is_some() && with_region.width() <= width.into();
+            if has_room { with_region } else { breadcrumb(cx, viewer, false, false) }
+        }
     };
     if !badge.left.is_empty() {
         line.push(Tone::Plain, "   ");
@@ -88,7 +94,7 @@ pub fn breadcrumb_line(cx: &Cx<'_>, viewer: &Viewer, width: u16) -> Line {
 /// Returns the title of a stream's frame: its breadcrumb and the thread's status.
 pub fn frame_title(cx: &Cx<'_>, viewer: &Viewer, width: u16, is_focused: bool) -> Line {
     // A frame keeps some columns of its edge.
-    let marks = marks(cx, viewer);
+    let marks = marks(cx, viewer, width < NARROW_TITLE);
     let used = right_width(&marks);
     let room = usize::from(width).saturating_sub(7 + if used > 0 { used + 3 } else { 0 });
     let mut title = breadcrumb_line(cx, viewer, u16::try_from(room).unwrap_or(width));
@@ -101,11 +107,11 @@ pub fn frame_title(cx: &Cx<'_>, viewer: &Viewer, width: u16, is_focused: bool) -
 
 /// Returns the label of a stream's profile if it is production, and whether it is read-only. The header has only those of the
 /// stream with the focus.
-fn marks(cx: &Cx<'_>, viewer: &Viewer) -> Line {
+fn marks(cx: &Cx<'_>, viewer: &Viewer, is_narrow: bool) -> Line {
     let Some(profile) = cx.session.profile(&viewer.server.profile) else { return Line::new() };
     let label = profile.label.as_deref().filter(|_| profile.production);
     let label = label.map(|label| text::fit(&text::clean(label).to_uppercase(), 12).into_owned());
-    let sealed = profile.read_only.then(|| "READ-ONLY".to_string());
+    let sealed = profile.read_only.then(|| if is_narrow { "RO" } else { "READ-ONLY" }.to_string());
     let mut line = Line::new();
     for mark in label.into_iter().chain(sealed) {
         if !line.right.is_empty() {
