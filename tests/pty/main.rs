@@ -10,6 +10,7 @@ mod inbox;
 mod interrupts;
 mod profiles_live;
 mod recordings;
+mod restore;
 mod statuses;
 mod tour;
 mod two_servers;

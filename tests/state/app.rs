@@ -327,7 +327,7 @@ fn streams_keep_running_until_their_tab_is_closed() {
     dash.keys("<Esc><Down><Enter>");
     assert_eq!((dash.app.stream.tabs.all().len(), dash.app.viewer().map(|v| v.id)), (2, Some(2)));
     // A thread that was only looked at is replaced by the next one.
-    dash.keys("<Esc><Down><Enter>");
+    dash.keys("<Esc><Up><Up><Enter>");
     let ids: Vec<u64> = dash.app.stream.tabs.all().iter().map(|viewer| viewer.id).collect();
     assert_eq!(ids, [1, 3]);
     // From the last tab to the deployments and the list of threads, then to the first stream.

@@ -289,7 +289,7 @@ fn marked_threads_are_compared() {
     let is_asking = |dash: &Dash| matches!(dash.app.overlays.last(), Some(Overlay::Command(_)));
     assert!(is_asking(&dash), "with one marked row it asks for the other");
     dash.keys("<Esc>");
-    dash.keys("<Down>=");
+    dash.keys("<Up>=");
     let sides = |dash: &Dash| -> Vec<String> {
         let subs = subscriptions(&dash.app);
         subs.iter()
@@ -303,7 +303,7 @@ fn marked_threads_are_compared() {
     dash.keys("q");
     assert!(sides(&dash).is_empty(), "closing the page stops the loading");
     // Two marked rows, whichever is selected.
-    dash.keys("<Down>m=");
+    dash.keys("<Up>m=");
     assert_eq!(sides(&dash), ["01a1fbb5-173d-77d7-b93d-09bf6dcc9775", "01a1fbb7-22f8-715a-974c-92e72c000193"]);
     dash.keys("q");
     dash.keys(":compare nope/x:t<Enter>");

@@ -8,7 +8,7 @@ use runtail_core::model::{Consent, NewRevision, Note, PlainRequest, Preview, Ser
 use runtail_testkit::dash::Dash;
 use runtail_tui::app::subscriptions;
 use runtail_tui::session::msg::{
-    Effect, EffectResult, Msg, SubscriptionEvent, ServerRef, SubscriptionId, ThreadsRead, ThreadsWanted,
+    Effect, EffectResult, Msg, ServerRef, SubscriptionEvent, SubscriptionId, ThreadsRead, ThreadsWanted,
 };
 use serde_json::json;
 use std::sync::Arc;

@@ -80,7 +80,8 @@ fn footer_line(dash: &mut Dash, from_end: usize) -> String {
 #[test]
 fn graph_shows_what_ran_beside_the_messages() {
     let mut dash = thread((140, 30));
-    assert!(!subscriptions(&dash.app).iter().any(|sub| is_graph(&sub.key)), "only the Graph view needs it");
+    // It is requested with the page, because it gives the nodes their colors in all views.
+    assert!(subscriptions(&dash.app).iter().any(|sub| is_graph(&sub.key)));
     dash.keys("9");
     assert!(dash.screen().contains("Loading the graph…"), "{}", dash.screen());
     let wanted = subscriptions(&dash.app).into_iter().find(|sub| is_graph(&sub.key)).expect("a request");
@@ -103,6 +104,42 @@ fn graph_shows_what_ran_beside_the_messages() {
     dash.keys("r");
     dash.screen();
     assert!(subscriptions(&dash.app).iter().any(|sub| is_graph(&sub.key)), "r loads it again");
+}
+
+#[test]
+fn nodes_have_the_colors_of_the_graph_before_its_view_is_opened() {
+    let mut dash = thread((140, 30));
+    run(&mut dash);
+    load(&mut dash);
+    let color = |dash: &mut Dash| {
+        let buffer = dash.buffer();
+        let search = |y: u16| {
+            let line: String = (0..buffer.area.width).map(|x| buffer[(x, y)].symbol().to_string()).collect();
+            let at = line.find("search").filter(|_| y > 2)?;
+            Some(buffer[(line[..at].chars().count() as u16, y)].fg)
+        };
+        (0..buffer.area.height - 1).find_map(search).unwrap()
+    };
+    dash.keys("4");
+    let in_timeline = color(&mut dash);
+    dash.keys("9");
+    assert_eq!(in_timeline, color(&mut dash));
+}
+
+#[test]
+fn servers_without_graphs_are_asked_once_until_the_view_is_opened() {
+    let mut dash = thread((140, 30));
+    let lacking = dash.error("prod-eu", runtail_api::Kind::NotFound);
+    dash.answer(is_graph, SubscriptionEvent::Graph(Err(lacking)));
+    let is_requested = |dash: &Dash| subscriptions(&dash.app).iter().any(|sub| is_graph(&sub.key));
+    dash.keys("<Esc><Down><Enter>");
+    let record = json!({"thread_id": "u", "status": "idle", "metadata": {"assistant_id": "a-2", "graph_id": "other"}});
+    dash.snapshot(vec![(SnapshotPart::Thread, record)]);
+    dash.app.relayout();
+    assert!(!is_requested(&dash));
+    dash.keys("9");
+    dash.app.relayout();
+    assert!(is_requested(&dash));
 }
 
 #[test]

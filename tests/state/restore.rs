@@ -97,7 +97,8 @@ fn tabs_come_back_and_only_reading_starts() {
     assert!(dash.app.stream.tabs.all().iter().all(|viewer| !viewer.target.is_write()));
     assert_eq!(notices(&dash), [] as [&str; 0]);
     // What was restored is what is saved.
-    dash.keys("1");
+    let (mut dash, _) = started(CONFIG, Scope::Profiles, saved);
+    list_of_us(&mut dash, &["support-bot"]);
     assert_eq!(dash.app.changed_tabs(), None);
 }
 
@@ -278,7 +279,9 @@ fn a_damaged_file_is_a_warning() {
     dash.app.restore(file(Scope::Profiles), Err("line 3, column 1: not what Runtail writes".into()));
     assert_eq!(
         notices(&dash),
-        ["Couldn't restore the tabs of the last session: line 3, column 1: not what Runtail writes\n  /nowhere/tabs.json"]
+        [
+            "Couldn't restore the tabs of the last session: line 3, column 1: not what Runtail writes\n  /nowhere/tabs.json"
+        ]
     );
     assert!(!dash.app.session.notices[0].error);
 }

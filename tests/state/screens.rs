@@ -132,7 +132,7 @@ fn streams_are_shown_in_tabs() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     // Opened twice, the first thread is kept.
-    dash.keys("<Esc><Enter><Esc><Down><Enter>");
+    dash.keys("<Esc><Enter><Esc><Up><Enter>");
     insta::assert_snapshot!("tabs_140x40", dash.screen());
     // New events arrive in the first stream.
     dash.capture("agent-messages-tuple");

@@ -140,6 +140,10 @@ impl Dash {
         self.keys("<Enter>");
         self.assistants();
         self.threads();
+        // The running thread, wherever it is in the list.
+        if let Some(open) = &mut self.app.agent.server {
+            open.thread_picker.prefer("01a1fbb5-173d-77d7-b93d-09bf6dcc9775".into());
+        }
     }
 
     /// Responds with the assistants of the open server.
@@ -285,10 +289,6 @@ impl Dash {
 
     pub fn open_thread(&mut self) {
         self.open_server();
-        // The running thread, wherever it is in the list.
-        if let Some(open) = &mut self.app.agent.server {
-            open.thread_picker.prefer("01a1fbb5-173d-77d7-b93d-09bf6dcc9775".into());
-        }
         self.keys("<Enter>");
         if self.app.session.size.0 >= 120 {
             self.app.focus = runtail_tui::app::Pane::Stream;

@@ -81,11 +81,6 @@ impl Dashboard {
         }
     }
 
-    /// Sets the terminal's background color. Returns whether it has changed.
-    pub(super) fn set_background(&mut self, color: (u8, u8, u8)) -> bool {
-        self.background.replace(color) != Some(color)
-    }
-
     /// Saves the open tabs before the dashboard ends. The screen is gone, so a failure can't be shown.
     pub(super) fn save_tabs(&mut self) {
         if let Some((file, number, tabs)) = self.app.changed_tabs() {
@@ -94,6 +89,11 @@ impl Dashboard {
                 tracing::warn!("the open tabs could not be saved: {why}");
             }
         }
+    }
+
+    /// Sets the terminal's background color. Returns whether it has changed.
+    pub(super) fn set_background(&mut self, color: (u8, u8, u8)) -> bool {
+        self.background.replace(color) != Some(color)
     }
 
     /// Starts and stops subscriptions as the state requires.

@@ -41,6 +41,9 @@ impl Agent {
     /// Sets the order of thread lists by its word.
     pub fn set_order(&mut self, word: &str) {
         self.order = ListOrder::of_word(word).unwrap_or_default();
+        if let Some(open) = &mut self.server {
+            open.threads.set_order(self.order);
+        }
     }
 
     /// Opens the lists of a server whose address is not known yet, unless others are open.

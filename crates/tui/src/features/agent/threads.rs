@@ -66,7 +66,7 @@ fn rank(status: &ThreadStatus) -> u8 {
         StatusRole::Failed => 0,
         StatusRole::Waiting => 1,
         StatusRole::Moving | StatusRole::Queued => 2,
-        // A thread whose run is lost looks busy for ever.
+        // Such a thread stays busy until someone looks at it.
         _ if matches!(status, ThreadStatus::BusyWithoutRun { .. }) => 2,
         _ => 3,
     }
@@ -165,6 +165,19 @@ impl ThreadList {
         }
     }
 
+    /// Sets the order where the search sets none.
+    pub fn set_order(&mut self, order: ListOrder) {
+        let before = self.sort();
+        self.order = order;
+        (self.is_changed, self.is_reordered) = (true, true);
+        let sort = self.sort();
+        if sort != before {
+            self.rows.sort_by(|a, b| sort.compare(&a.found.thread, &b.found.thread));
+            self.index();
+            self.ask_again();
+        }
+    }
+
     /// Notes a key: while the user is pressing keys, the rows keep their places.
     pub fn touch(&mut self, now: Timestamp) {
         self.key_at = Some(now);
@@ -200,15 +213,7 @@ impl ThreadList {
 
     /// Uses the next order. Returns it.
     pub fn sort_by_next(&mut self) -> ListOrder {
-        let before = self.sort();
-        self.order = self.order.next();
-        (self.is_changed, self.is_reordered) = (true, true);
-        let sort = self.sort();
-        if sort != before {
-            self.rows.sort_by(|a, b| sort.compare(&a.found.thread, &b.found.thread));
-            self.index();
-            self.ask_again();
-        }
+        self.set_order(self.order.next());
         self.order
     }
 

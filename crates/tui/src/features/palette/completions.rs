@@ -169,9 +169,12 @@ fn arguments(cx: &Cx<'_>, command: &'static Command, argument: &str) -> Vec<(u8,
         return vec![(0, typed_command(command, argument))];
     }
     let known = known_for(cx, command.takes, argument);
+    // The number of a tab is not a part of another one's id.
+    let takes_tab = matches!(command.takes, ArgumentKind::Stream | ArgumentKind::Beside);
+    let is_tab_number = takes_tab && argument.parse::<u8>().is_ok();
     let offer = |(name, note): Named| {
         // Descriptions match too, because few users know a thread by its id.
-        let fit = fit(&name, argument).or_else(|| fit(&note, argument).map(|_| 2))?;
+        let fit = fit(&name, argument).or_else(|| fit(&note, argument).filter(|_| !is_tab_number).map(|_| 2))?;
         Some((fit, Completion::of(format!("{} {name}", command.name), name, note, Group::Typed)))
     };
     let mut offers: Vec<_> = known.into_iter().filter_map(offer).collect();
@@ -180,6 +183,7 @@ fn arguments(cx: &Cx<'_>, command: &'static Command, argument: &str) -> Vec<(u8,
         ArgumentKind::Server
         | ArgumentKind::Export
         | ArgumentKind::Thread
+        | ArgumentKind::Beside
         | ArgumentKind::Run
         | ArgumentKind::Assistant
         | ArgumentKind::AssistantName => true,

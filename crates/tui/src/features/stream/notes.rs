@@ -84,6 +84,9 @@ fn note(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
     if let Some(line) = views::find::line(viewer).or_else(past) {
         return Some(line);
     }
+    if !viewer.server.has_address() && viewer.is_open() {
+        return Some(Line::of(Tone::Dim, &waiting_for_list(viewer, cx)));
+    }
     let shows_state = viewer.shown().iter().any(|(view, _)| *view == View::State);
     match &viewer.connection {
         ConnectionState::Retrying { why, .. } => Some(Line::of(Tone::Dim, why)),
@@ -107,6 +110,22 @@ fn note(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
             Some(Line::of(tone, end.detail.as_deref().unwrap_or_default()))
         }
         _ => None,
+    }
+}
+
+/// Says what a restored stream waits for.
+fn waiting_for_list(viewer: &Viewer, cx: &Cx<'_>) -> String {
+    let (profile, name) = (&viewer.server.profile, &viewer.server.name);
+    let error = cx.session.profile(profile).and_then(|state| state.error.as_ref());
+    match error {
+        Some(error) => {
+            let key = cx.session.key("app.refresh");
+            format!(
+                "Couldn't list {profile} ({}), which has the address of {name}. Press {key} to retry.",
+                error.badge()
+            )
+        }
+        None => format!("Waiting for the list of {profile}, which has the address of {name}."),
     }
 }
 
