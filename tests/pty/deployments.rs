@@ -250,7 +250,9 @@ fn failed_revision_is_explained_with_its_log() {
     term.keys("ge");
     term.wait_for("No solution found when resolving dependencies");
     // The frame may still be incomplete.
-    for part in ["What to do:", "End of the build log", "runtail --config", "the last good revision"] {
+    for part in
+        ["What to do:", "End of the build log", "b  Read the whole build log", "z  Roll back to the last good revision"]
+    {
         term.wait_for(part);
     }
     term.keys("b");

@@ -1,5 +1,6 @@
 //! The Graph view: loading, folding, what ran, breakpoints.
 
+use ratatui::style::Color;
 use runtail_api::Kind;
 use runtail_core::graph::Graph;
 use runtail_stream::{Outcome, SnapshotPart};
@@ -10,6 +11,7 @@ use runtail_tui::session::msg::{
     Chunk, Described, Effect, EffectResult, FileStep, SubscriptionEvent, SubscriptionId, SubscriptionKind,
 };
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 fn is_graph(key: &SubscriptionId) -> bool {
@@ -111,19 +113,21 @@ fn nodes_have_the_colors_of_the_graph_before_its_view_is_opened() {
     let mut dash = thread((140, 30));
     run(&mut dash);
     load(&mut dash);
-    let color = |dash: &mut Dash| {
+    // The colors of its name, wherever it has one.
+    let colors = |dash: &mut Dash| {
         let buffer = dash.buffer();
-        let search = |y: u16| {
-            let line: String = (0..buffer.area.width).map(|x| buffer[(x, y)].symbol().to_string()).collect();
-            let at = line.find("search").filter(|_| y > 2)?;
-            Some(buffer[(line[..at].chars().count() as u16, y)].fg)
+        let of_row = |y: u16| {
+            let line: String = (0..buffer.area.width).map(|x| buffer[(x, y)].symbol()).collect();
+            let found = line.match_indices("search").map(|(at, _)| line[..at].chars().count() as u16);
+            found.map(|x| buffer[(x, y)].fg).filter(|color| *color != Color::Reset).collect::<Vec<_>>()
         };
-        (0..buffer.area.height - 1).find_map(search).unwrap()
+        (3..buffer.area.height - 1).flat_map(of_row).collect::<HashSet<Color>>()
     };
     dash.keys("4");
-    let in_timeline = color(&mut dash);
+    let in_timeline = colors(&mut dash);
     dash.keys("9");
-    assert_eq!(in_timeline, color(&mut dash));
+    assert_eq!(in_timeline, colors(&mut dash));
+    assert_eq!(in_timeline.len(), 1, "{in_timeline:?}");
 }
 
 #[test]
