@@ -39,12 +39,12 @@ impl Home {
         std::fs::read_to_string(self.path().join(name)).unwrap_or_default()
     }
 
-    /// Runs the binary in the folder `work`, with only the programs in `bin`.
+    /// Runs the binary in the folder `agent`, with only the programs in `bin`.
     async fn runtail(&self, args: &[&str]) -> Ended {
-        std::fs::create_dir_all(self.path().join("work")).unwrap();
+        std::fs::create_dir_all(self.path().join("agent")).unwrap();
         let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
         command.env_clear().env("HOME", self.path()).env("XDG_CONFIG_HOME", self.path());
-        command.env("PATH", self.path().join("bin")).current_dir(self.path().join("work"));
+        command.env("PATH", self.path().join("bin")).current_dir(self.path().join("agent"));
         command.stdin(Stdio::null()).args(args);
         ended(command).await
     }
@@ -148,7 +148,7 @@ fn tool_profiles() -> String {
 async fn import_shows_the_changes_and_writes_only_when_confirmed() {
     let home = Home::new();
     home.write(TOOL, &tool_profiles());
-    home.write("work/.env", &format!("LANGSMITH_API_KEY={CANARY}\n"));
+    home.write("agent/.env", &format!("LANGSMITH_API_KEY={CANARY}\n"));
     let own = "# mine\n[profiles.mine]\nregion = \"aws\"\n";
     home.write("runtail/config.toml", own);
     // A script has to confirm.
@@ -159,7 +159,7 @@ async fn import_shows_the_changes_and_writes_only_when_confirmed() {
         asked.err
     );
     let dry = home.runtail(&["config", "import", "--dry-run", "-o", "table"]).await.expect(0);
-    for line in ["PROFILE  SERVER  WORKSPACE  KEY", "us       us      ws-1", "work     us"] {
+    for line in ["PROFILE  SERVER  WORKSPACE  KEY", "us       us      ws-1", "agent    us"] {
         assert!(dry.out.contains(line), "{line}\n{}", dry.out);
     }
     for line in [
@@ -168,7 +168,7 @@ async fn import_shows_the_changes_and_writes_only_when_confirmed() {
         "Changes to ~/runtail/config.toml:\n",
         "+ [profiles.us]\n+ # From ~/.langsmith/config.json.\n+ region = \"us\"\n+ workspace = \"ws-1\"\n",
         "/.langsmith/config.json#/profiles/us/api_key\"\n",
-        "/work/.env#LANGSMITH_API_KEY\"\n",
+        "/agent/.env#LANGSMITH_API_KEY\"\n",
     ] {
         assert!(dry.err.contains(line), "{line}\n{}", dry.err);
     }
@@ -179,7 +179,7 @@ async fn import_shows_the_changes_and_writes_only_when_confirmed() {
         .iter()
         .map(|row| (row["profile"].as_str().unwrap().into(), row["status"].as_str().unwrap().into()))
         .collect();
-    let expected = [("us", "added"), ("work", "added"), ("bad", "skipped"), ("mine", "skipped")];
+    let expected = [("us", "added"), ("agent", "added"), ("bad", "skipped"), ("mine", "skipped")];
     assert_eq!(rows, expected.map(|(name, status)| (name.to_string(), status.to_string())));
     let text = home.read("runtail/config.toml");
     assert!(text.starts_with(own) && !text.contains(CANARY), "{text}");
@@ -202,31 +202,31 @@ async fn import_uses_the_key_and_reports_what_is_missing() {
     let home = Home::new();
     let nothing = home.runtail(&["config", "import", "--yes"]).await.expect(0);
     assert!(
-        nothing
-            .err
-            .contains("Nothing to import: there is no ~/.langsmith/config.json, ~/work/.env or ~/work/langgraph.json."),
+        nothing.err.contains(
+            "Nothing to import: there is no ~/.langsmith/config.json, ~/agent/.env or ~/agent/langgraph.json."
+        ),
         "{}",
         nothing.err
     );
     assert!(!home.path().join("runtail/config.toml").exists());
     home.write(
-        "work/prod.env",
+        "agent/prod.env",
         &format!(
             "export LANGCHAIN_API_KEY=\"{CANARY}\"\nLANGSMITH_ENDPOINT={}\nLANGSMITH_WORKSPACE_ID=ws-2\n",
             server.url
         ),
     );
-    home.write("work/langgraph.json", r#"{"env": "prod.env"}"#);
+    home.write("agent/langgraph.json", r#"{"env": "prod.env"}"#);
     #[cfg(unix)]
     {
-        home.mode("work/prod.env", 0o644);
+        home.mode("agent/prod.env", 0o644);
         let open = home.runtail(&["config", "import", "--dry-run"]).await.expect(0);
-        assert!(open.err.contains("work: others can read the file with the key"), "{}", open.err);
-        home.mode("work/prod.env", 0o600);
+        assert!(open.err.contains("agent: others can read the file with the key"), "{}", open.err);
+        home.mode("agent/prod.env", 0o600);
     }
     let added = home.runtail(&["config", "import", "--yes"]).await.expect(0);
     assert!(added.err.contains("will be created, readable only by you"), "{}", added.err);
-    home.runtail(&["-p", "work", "deployments", "list"]).await.expect(0);
+    home.runtail(&["-p", "agent", "deployments", "list"]).await.expect(0);
     // An invalid configuration is not touched.
     home.write("runtail/config.toml", "[profiles.x]\n");
     let invalid = home.runtail(&["config", "import", "--yes"]).await.expect(2);

@@ -1,4 +1,4 @@
-//! The tour through the demo that the README shows. `UPDATE_PICTURE=1 cargo test --test pty tour` records it anew.
+//! The tour through the demo that the README shows. `UPDATE_PICTURE=1 cargo test --test pty tour` records it again.
 
 use ratatui::buffer::Buffer;
 use runtail_testkit::picture::{self, Ground};

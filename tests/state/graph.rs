@@ -386,7 +386,7 @@ fn the_graph_command_takes_the_thread_an_assistant_or_a_name() {
         let wanted = subscriptions(&dash.app).into_iter().find(|sub| is_graph(&sub.key)).expect("a request");
         assert!(matches!(wanted.what, SubscriptionKind::Graph(_, known) if known.starts_with(id)), "{name}");
     }
-    // A whole name is not completed to a longer one, and equal names are told apart by their ids.
+    // A whole name is not completed to a longer one, and equal names are shown with their ids.
     let mut dash = server((120, 30));
     let of = dash.app.agent.server.as_ref().unwrap().server.clone();
     let assistants = json!([

@@ -4,6 +4,7 @@ use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
+use runtail_tui::widgets::theme::NAMED;
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -33,26 +34,6 @@ fn color(color: vt100::Color) -> Color {
         vt100::Color::Idx(n) => NAMED[usize::from(n)],
     }
 }
-
-/// The terminal's 16 colors, by number.
-const NAMED: [Color; 16] = [
-    Color::Black,
-    Color::Red,
-    Color::Green,
-    Color::Yellow,
-    Color::Blue,
-    Color::Magenta,
-    Color::Cyan,
-    Color::Gray,
-    Color::DarkGray,
-    Color::LightRed,
-    Color::LightGreen,
-    Color::LightYellow,
-    Color::LightBlue,
-    Color::LightMagenta,
-    Color::LightCyan,
-    Color::White,
-];
 
 /// The queries that a terminal replies to: the cursor's position, its attributes, and its background color, a dark gray.
 const QUERIES: [(&str, &str); 3] =

@@ -1,4 +1,5 @@
-//! The terminal's capabilities, as far as the environment shows them. The terminal itself is not queried.
+//! The terminal's capabilities, as far as the environment shows them. The terminal itself is queried only for its background color
+//! (`background.rs`).
 
 use runtail_api::doctor::{Check, Fault};
 use std::fmt;

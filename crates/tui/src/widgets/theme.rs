@@ -111,7 +111,7 @@ fn is_light((red, green, blue): (u8, u8, u8)) -> bool {
 }
 
 /// The terminal's 16 ANSI colors, by number.
-const NAMED: [Color; 16] = [
+pub const NAMED: [Color; 16] = [
     Color::Black,
     Color::Red,
     Color::Green,

@@ -32,7 +32,7 @@ pub struct TargetCheck {
     checks: Checks,
     /// When the preview was made.
     since: Timestamp,
-    /// When a check was last finished, whatever its result.
+    /// When a check last ended, with any result.
     tried_at: Option<Timestamp>,
     /// When the target was last read, and which other fields of it have changed.
     read: Option<(Timestamp, Vec<String>)>,

@@ -96,7 +96,7 @@ impl GraphPage {
         })
     }
 
-    /// Returns what is said after the title.
+    /// Returns the text after the title.
     fn about(&self, cx: &Cx<'_>) -> Line {
         let mut parts = vec![self.name.clone()];
         let count = |n: usize, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };

@@ -12,7 +12,7 @@ use runtail_core::text;
 /// Columns before and after the lines.
 const GUTTER: u16 = 3;
 
-/// What is said about a graph.
+/// The words around a graph.
 pub(super) struct Words {
     /// The title above the rows; empty where something else has it.
     pub title: String,
