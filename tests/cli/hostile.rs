@@ -233,9 +233,10 @@ impl Bomb {
     }
 }
 
-/// Returns the terminal output that Runtail itself does not send: everything but its cursor, color and mode sequences, and text.
+/// Returns the terminal output that Runtail itself does not send: everything but its cursor, color and mode sequences, its query of
+/// the background, and text.
 fn foreign(raw: &[u8]) -> Vec<String> {
-    let text = String::from_utf8_lossy(raw);
+    let text = String::from_utf8_lossy(raw).replace("\u{1b}]11;?\u{1b}\\", "");
     let mut found = Vec::new();
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
