@@ -558,3 +558,25 @@ fn the_order_of_the_server_is_one_of_the_orders_and_is_remembered() {
     assert_eq!(wanted(&dash).sort, ThreadSort::Created);
     assert_eq!(dash.app.agent.order_word(), Some("created"));
 }
+
+#[test]
+fn the_first_thread_is_selected_until_a_key_is_pressed() {
+    let mut dash = Dash::new(CONFIG, (140, 30));
+    dash.keys("<Enter>");
+    dash.assistants();
+    receive(&mut dash, page_of(&[(1, "busy"), (2, "idle")], 0, false));
+    let selected = |dash: &mut Dash| {
+        let order = shown(dash);
+        let selected = dash.app.agent.server.as_ref().unwrap().thread_picker.selected.clone();
+        order.iter().position(|row| Some(row) == selected.as_ref())
+    };
+    assert_eq!(selected(&mut dash), Some(0));
+    receive(&mut dash, page_of(&[(3, "error"), (4, "idle")], 2, false));
+    assert_eq!((shown(&mut dash)[0].clone(), selected(&mut dash)), (id(3), Some(0)), "rows arrive above it");
+    // Then the cursor follows its thread.
+    dash.keys("<Down>");
+    dash.later(11_000);
+    dash.feed(Msg::Tick);
+    receive(&mut dash, page_of(&[(5, "error"), (6, "error")], 4, true));
+    assert_eq!(selected(&mut dash), Some(3));
+}

@@ -178,9 +178,16 @@ impl ThreadList {
         }
     }
 
-    /// Notes a key: while the user is pressing keys, the rows keep their places.
+    /// Notes a key: while the user is pressing keys, the rows keep their places. A key before there are rows is not about them.
     pub fn touch(&mut self, now: Timestamp) {
-        self.key_at = Some(now);
+        if self.is_answered {
+            self.key_at = Some(now);
+        }
+    }
+
+    /// Returns whether no key was pressed in the list yet.
+    pub fn is_untouched(&self) -> bool {
+        self.key_at.is_none()
     }
 
     /// Returns what to read from the server.

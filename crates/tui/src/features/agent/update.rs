@@ -482,10 +482,21 @@ impl Component for Agent {
         server.threads.refresh(cx.session.now);
         let height = height(server, cx.area);
         let mut at = 0;
+        let mut is_chosen = false;
+        let is_untouched = server.tab == Tab::Threads && server.threads.is_untouched();
         server.pick(|picker, ids| {
+            // The order changes while statuses load. Until a key is pressed or a row is preferred, the first one is selected.
+            let is_preferred = picker.has_preference();
+            if is_untouched && !is_preferred {
+                picker.select(ids, height, 0);
+            }
             picker.clamp(ids, height);
+            is_chosen = is_preferred && !picker.has_preference();
             at = picker.cursor();
         });
+        if is_chosen {
+            server.threads.touch(cx.session.now);
+        }
         // Near the end of the list, request more rows if there may be more.
         match server.tab {
             Tab::Threads => server.threads.want(at, server.thread_picker.top(), height),

@@ -312,7 +312,7 @@ impl ProfileFields {
         let is_unread = self.reference().is_some_and(|one| matches!(self.references.get(&one), Some(Some(_))));
         let (tone, said) = match (first, problem) {
             (None, None) if is_unread => {
-                (Tone::Plain, "The key can't be read yet. Without it, the check of the profile fails.".into())
+                (Tone::Plain, "The key can't be read yet, so checking the profile will fail.".into())
             }
             (Some(why), _) => (Tone::Dim, format!("Not ready: {}", why.trim_end_matches('.'))),
             (None, Some(why)) => (Tone::Bad, format!("✗ {why}")),

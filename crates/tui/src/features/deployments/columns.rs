@@ -147,8 +147,8 @@ impl Order {
 fn urgency(row: &Row) -> u8 {
     match row.newest.as_ref().map(|revision| revision.phase()) {
         Some(Phase::Failed) => 0,
-        _ if row.counts.waiting > 0 => 1,
-        _ if row.counts.failed > 0 => 2,
+        _ if row.counts.failed > 0 => 1,
+        _ if row.counts.waiting > 0 => 2,
         Some(Phase::Moving | Phase::Waiting | Phase::Unknown) => 3,
         Some(Phase::Interrupted | Phase::Skipped) => 4,
         Some(Phase::Deployed) => 5,

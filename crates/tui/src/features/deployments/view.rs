@@ -268,13 +268,11 @@ pub(super) fn revision_age(profile: &ProfileState, revision: &Revision, now: Tim
 
 fn empty_state(d: &Deployments, cx: &Cx<'_>) -> (Tone, String) {
     if !d.list.filter().is_empty() {
-        let fields = super::columns::FIELDS.join(", ");
         let filter = text::clean(d.list.filter().text()).into_owned();
         return (
             Tone::Plain,
             format!(
-                "No match for “{filter}”.\n\nPress Esc to clear the filter. word matches any field, field:word one of \
-                 {fields}; !word excludes."
+                "No match for “{filter}”. Press Esc to clear the filter.\n\nnewest:failed filters by a field, !word excludes."
             ),
         );
     }

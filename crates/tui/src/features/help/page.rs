@@ -158,7 +158,8 @@ impl Component for HelpPage {
             false => format!("filter: {}", text::clean(&self.filter)),
         };
         let keys = items.len();
-        let title = format!("Help · {}{place} · {keys} keys · {filter}", self.context(cx).name());
+        let plural = if keys == 1 { "key" } else { "keys" };
+        let title = format!("Help · {}{place} · {keys} {plural} · {filter}", self.context(cx).name());
         canvas.frame(Area { x: 0, y: 1, w, h: h.saturating_sub(2) }, &title, &Line::new(), &in_ascii(KEYS, cx));
         let body = body(cx);
         if items.is_empty() {

@@ -1,5 +1,6 @@
 //! The commands of the palette.
 
+use super::offer::beyond_name;
 use crate::input::keymap::{Binding, binding};
 use crate::session::catalog::AfterTest;
 use crate::session::compare::{parse_server, parse_sides};
@@ -66,7 +67,7 @@ const fn on_deployment(name: &'static str, help: &'static str, id: &'static str)
 impl Command {
     /// Returns a short description.
     pub fn help(&self) -> &'static str {
-        self.help.or_else(|| self.row().map(Binding::sentence)).unwrap_or_default()
+        self.help.or_else(|| self.row().map(beyond_name)).unwrap_or_default()
     }
 
     /// Returns its row of the action table.

@@ -156,7 +156,7 @@ fn key(cx: &Cx<'_>, row: &Binding) -> String {
 }
 
 /// Returns what the sentence of an action says beyond its name.
-fn beyond_name(row: &Binding) -> &'static str {
+pub(super) fn beyond_name(row: &Binding) -> &'static str {
     let sentence = row.sentence();
     match sentence.strip_prefix(row.name()) {
         Some("") => "",

@@ -13,7 +13,7 @@ impl StreamState {
         match action {
             Action::Beside if !self.tabs.next_beside() => {
                 return Some(Requests::info(
-                    "No other stream is open. This one stays in its tab: open another thread, and press it there.",
+                    "No other stream is open. This one stays in its tab; open another thread and try again there.",
                 ));
             }
             Action::Beside => {}

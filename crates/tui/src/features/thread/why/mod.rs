@@ -12,6 +12,7 @@ use crate::widgets::line::{Line, Tone, wrap};
 use cause::{can_end, why};
 use jiff::Timestamp;
 use runtail_api::ThreadIntent;
+use runtail_core::model::ThreadStatus;
 use runtail_core::text;
 use std::time::Duration;
 
@@ -36,7 +37,10 @@ impl Page for WhyPage {
             Some(thread) => format!("{} › thread {}", view.server.name, text::short_id(thread)),
             None => view.server.name.to_string(),
         });
-        ("Why it isn't moving", about.unwrap_or_default())
+        let is_well = cx.lookup.shown_thread().is_some_and(|view| {
+            matches!(view.status, ThreadStatus::Idle { .. } | ThreadStatus::Running { .. } | ThreadStatus::Loading)
+        });
+        (if is_well { "Explain" } else { "Why it isn't moving" }, about.unwrap_or_default())
     }
 
     fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
