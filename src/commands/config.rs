@@ -118,12 +118,13 @@ fn show(config: &Config) -> String {
     let ui = &config.ui;
     let _ = writeln!(
         out,
-        "\n[ui]\ntheme = {}\nmouse = {}\nascii = {}\ntimestamps = {}\nwrap = {}\nnotify = {}",
+        "\n[ui]\ntheme = {}\nmouse = {}\nascii = {}\ntimestamps = {}\nwrap = {}\nrestore = {}\nnotify = {}",
         quoted(&ui.theme),
         quoted(&ui.mouse.to_string()),
         ui.ascii,
         quoted(&ui.timestamps.to_string()),
         ui.wrap,
+        ui.restore,
         quoted(&ui.notify.to_string())
     );
     out.push_str(&config.themes.to_toml());

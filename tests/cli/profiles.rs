@@ -138,7 +138,7 @@ const TOOL: &str = ".langsmith/config.json";
 
 fn tool_profiles() -> String {
     format!(
-        r#"{{"profiles": {{"us": {{"api_key": "{CANARY}", "workspace_id": "ws-1"}},
+        r#"{{"profiles": {{"us": {{"api_key": "{CANARY}", "workspace_id": "0a000000-0000-4000-8000-000000000001"}},
             "mine": {{"api_key": "{CANARY}", "api_url": "https://eu.api.smith.langchain.com"}},
             "bad": {{"api_url": "http://ls.example.com"}}}}}}"#
     )
@@ -159,14 +159,14 @@ async fn import_shows_the_changes_and_writes_only_when_confirmed() {
         asked.err
     );
     let dry = home.runtail(&["config", "import", "--dry-run", "-o", "table"]).await.expect(0);
-    for line in ["PROFILE  SERVER  WORKSPACE  KEY", "us       us      ws-1", "agent    us"] {
+    for line in ["PROFILE  SERVER  WORKSPACE", "us       us      0a000000-0000-4000-8000-000000000001", "agent    us"] {
         assert!(dry.out.contains(line), "{line}\n{}", dry.out);
     }
     for line in [
         "not added: mine (~/.langsmith/config.json): your configuration has a profile of this name",
         "not added: bad (~/.langsmith/config.json): its address is plain http to another machine",
         "Changes to ~/runtail/config.toml:\n",
-        "+ [profiles.us]\n+ # From ~/.langsmith/config.json.\n+ region = \"us\"\n+ workspace = \"ws-1\"\n",
+        "+ [profiles.us]\n+ # From ~/.langsmith/config.json.\n+ region = \"us\"\n+ workspace = \"0a000000-0000-4000-8000-000000000001\"\n",
         "/.langsmith/config.json#/profiles/us/api_key\"\n",
         "/agent/.env#LANGSMITH_API_KEY\"\n",
     ] {
@@ -195,7 +195,7 @@ async fn import_shows_the_changes_and_writes_only_when_confirmed() {
 #[tokio::test]
 async fn import_uses_the_key_and_reports_what_is_missing() {
     let server = Server::start(|seen| match (seen.header("x-api-key"), seen.header("x-tenant-id")) {
-        (Some(CANARY), Some("ws-2")) => json(200, r#"{"resources": [], "offset": 0}"#),
+        (Some(CANARY), Some("0a000000-0000-4000-8000-000000000002")) => json(200, r#"{"resources": [], "offset": 0}"#),
         _ => json(401, r#"{"detail": "no"}"#),
     })
     .await;
@@ -212,7 +212,7 @@ async fn import_uses_the_key_and_reports_what_is_missing() {
     home.write(
         "agent/prod.env",
         &format!(
-            "export LANGCHAIN_API_KEY=\"{CANARY}\"\nLANGSMITH_ENDPOINT={}\nLANGSMITH_WORKSPACE_ID=ws-2\n",
+            "export LANGCHAIN_API_KEY=\"{CANARY}\"\nLANGSMITH_ENDPOINT={}\nLANGSMITH_WORKSPACE_ID=0a000000-0000-4000-8000-000000000002\n",
             server.url
         ),
     );

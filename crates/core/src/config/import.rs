@@ -330,12 +330,17 @@ fn langsmith_profile(path: &Path, name: &str, fields: &Value) -> Result<Profile,
     if name.contains('#') {
         return Err("its name has a #; add the profile by hand".into());
     }
+    if !fields.is_object() {
+        return Err("this is not a profile".into());
+    }
     let text = |fields: &Value, key: &str| match fields.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.trim().to_string()).filter(|text| !text.is_empty())),
         Some(_) => Err(format!("its {key} is not a text")),
     };
-    let control_plane = match text(fields, "api_url")? {
+    let api_url = text(fields, "api_url")?;
+    let is_anywhere = api_url.is_some();
+    let control_plane = match api_url {
         Some(url) => base::control_plane(&address(&url)?),
         None => base::of_region("us").ok_or_else(String::new)?,
     };
@@ -354,6 +359,9 @@ fn langsmith_profile(path: &Path, name: &str, fields: &Value) -> Result<Profile,
     // That command refreshes the token, which lives for minutes.
     let words = || ["langsmith", "auth", "token", "--profile", name].map(str::to_string).to_vec();
     let bearer = (key.is_none() && has_token).then(|| SecretSource::Command(words()));
+    if key.is_none() && bearer.is_none() && !is_anywhere {
+        return Err("it has no key and no address".into());
+    }
     let workspace = text(fields, "workspace_id")?;
     profile(name, control_plane, workspace.as_deref(), key, bearer)
 }
@@ -379,8 +387,9 @@ fn profile(
     if name.is_empty() {
         return Err("it has no name".into());
     }
-    if workspace.is_some_and(|id| !id.bytes().all(|b| b.is_ascii_graphic())) {
-        return Err("its workspace is not an id".into());
+    // Anything else could be a key that was put into the wrong place.
+    if workspace.is_some_and(|id| uuid::Uuid::try_parse(id).is_err()) {
+        return Err("its workspace is not an id (UUID)".into());
     }
     Ok(Profile {
         name,

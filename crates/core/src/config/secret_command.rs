@@ -4,10 +4,14 @@ use super::SecretError;
 use super::secret_file::MAX_SECRET;
 use std::io::{ErrorKind, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 /// Timeout of a command that prints a key: the user may have to unlock a store first.
 const COMMAND_PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long the rest of the output of a program that has ended is awaited.
+const REST_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A program that ended.
 pub(super) struct Ended {
@@ -41,10 +45,9 @@ pub(super) fn start(program: &str, arguments: &[String]) -> Result<Result<Ended,
     let Some(status) = status else {
         return Err(failed(program, format!("did not end within {} seconds", COMMAND_PATIENCE.as_secs())));
     };
-    let joined = |reader: std::thread::JoinHandle<Vec<u8>>| reader.join().unwrap_or_default();
-    // A program that it left running may keep its error output open.
-    let stderr = if status.success() { Vec::new() } else { joined(stderr) };
-    Ok(Ok(Ended { status, stdout: joined(stdout), stderr }))
+    // A program that it left running may keep its outputs open.
+    let stderr = if status.success() { Vec::new() } else { stderr.after_the_end() };
+    Ok(Ok(Ended { status, stdout: stdout.after_the_end(), stderr }))
 }
 
 impl Ended {
@@ -94,14 +97,40 @@ fn wait(child: &mut Child) -> std::io::Result<Option<std::process::ExitStatus>> 
     }
 }
 
+/// What a thread has read of a pipe.
+struct Reading {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    /// Disconnected at the end of the pipe.
+    end: mpsc::Receiver<()>,
+}
+
+impl Reading {
+    /// Returns what was read, after the program has ended. What it wrote is in the pipe by then.
+    fn after_the_end(self) -> Vec<u8> {
+        let _ = self.end.recv_timeout(REST_PATIENCE);
+        std::mem::take(&mut *self.bytes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
 /// Reads a pipe on a thread of its own, so that the child never blocks on a full pipe.
-fn read_aside(pipe: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<Vec<u8>> {
+fn read_aside(pipe: Option<impl Read + Send + 'static>) -> Reading {
+    let (sender, end) = mpsc::channel::<()>();
+    let bytes = Arc::new(Mutex::new(Vec::new()));
+    let read = bytes.clone();
     std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        if let Some(pipe) = pipe {
-            // A broken pipe is the end; the exit status shows the result.
-            let _ = pipe.take(MAX_SECRET).read_to_end(&mut bytes);
+        let _ends_with_the_thread = sender;
+        let Some(mut pipe) = pipe.map(|pipe| pipe.take(MAX_SECRET)) else { return };
+        let mut part = [0; 4096];
+        // A broken pipe is the end; the exit status shows the result.
+        loop {
+            match pipe.read(&mut part) {
+                Ok(length @ 1..) => {
+                    read.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&part[..length]);
+                }
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Ok(0) | Err(_) => return,
+            }
         }
-        bytes
-    })
+    });
+    Reading { bytes, end }
 }

@@ -54,7 +54,10 @@ impl App {
             Ok(Some(saved)) => self.open_saved(saved),
             Ok(None) => Vec::new(),
             Err(why) => {
-                self.notify(false, format!("Couldn't restore the tabs of the last session: {why}\n  {path}"));
+                // The file may be that of a newer version, so it is left as it is.
+                self.restore.file = None;
+                let text = "The file stays as it is, and the tabs of this session are not saved. Delete it to save them again.";
+                self.notify(false, format!("Couldn't restore the tabs of the last session: {why}\n  {path}\n  {text}"));
                 Vec::new()
             }
         }

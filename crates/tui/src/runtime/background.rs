@@ -1,20 +1,23 @@
 //! The terminal's background color, which the terminal reports when it is queried (OSC 11, xterm's control sequences).
 //!
-//! The reply arrives among the keys, at any later time, or never. crossterm doesn't know it and reports its bytes as keys:
-//! `\x1b]` as Alt+], the digits as characters, and the end as Alt+\ or Ctrl+G.
+//! The reply arrives among the keys, at any later time, or never. crossterm doesn't know it and reports its bytes as keys: `\x1b]`
+//! as Alt+], the digits as characters, and the end as Alt+\ or Ctrl+G. Where a slow connection separates an escape from the byte
+//! after it, it is the key Esc.
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The query, and the end of a reply.
+/// The query.
 pub(super) const QUERY: &str = "\x1b]11;?\x1b\\";
 /// How long a reply is expected. After that, Alt+] is a key again.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long what looks like a part of a reply is held back for the next one.
+const GAP: Duration = Duration::from_millis(60);
 /// How long the end of the dashboard is delayed for a reply, which the shell would otherwise read as typed text.
-pub(super) const LAST_CHANCE: Duration = Duration::from_millis(200);
-/// The longest reply between Alt+] and its end: `11;rgba:` and four colors of four digits.
-const LONGEST: usize = 27;
+const LAST_CHANCE: Duration = Duration::from_millis(200);
+/// The longest reply between its escape and its end: `]11;rgba:` and four colors of four digits.
+const LONGEST: usize = 28;
 
 /// A background color, 8 bits for each part.
 pub(super) type Rgb = (u8, u8, u8);
@@ -39,7 +42,12 @@ pub(super) struct Replies {
     unanswered: u32,
     /// The events of an unfinished reply. They are keys after all if it turns out to be none.
     held: Vec<Event>,
+    /// The characters of the held events after the first escape.
     text: String,
+    /// Whether the last held event is an escape within the reply.
+    is_ending: bool,
+    /// When the last event was held.
+    held_at: Option<Instant>,
 }
 
 impl Replies {
@@ -51,43 +59,88 @@ impl Replies {
 
     /// Returns how much longer a reply may arrive that the shell must not receive; `None` if none is expected.
     pub fn last_chance(&self, now: Instant) -> Option<Duration> {
-        let asked = self.asked.filter(|_| self.unanswered > 0)?;
-        LAST_CHANCE.checked_sub(now.duration_since(asked)).filter(|left| !left.is_zero())
+        let since = self.held_at.max(self.asked).filter(|_| self.unanswered > 0)?;
+        LAST_CHANCE.checked_sub(now.duration_since(since)).filter(|left| !left.is_zero())
+    }
+
+    /// Returns when the held events are keys after all.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.held_at.map(|at| at + GAP)
     }
 
     /// Takes one event of the terminal.
     pub fn filter(&mut self, event: Event, now: Instant) -> Filtered {
-        let is_expected = self.asked.is_some_and(|asked| now.duration_since(asked) < PATIENCE);
-        if self.held.is_empty() && !(is_expected && key(&event) == Some((KeyCode::Char(']'), KeyModifiers::ALT))) {
-            return Filtered::Events(vec![event]);
-        }
         let pressed = key(&event);
-        self.held.push(event);
+        if self.held.is_empty() {
+            let is_expected = self.asked.is_some_and(|asked| now.duration_since(asked) < PATIENCE);
+            let is_start = match pressed {
+                Some((KeyCode::Char(']'), KeyModifiers::ALT)) => {
+                    self.text.push(']');
+                    true
+                }
+                // Without an open query, Esc is not delayed.
+                Some((KeyCode::Esc, KeyModifiers::NONE)) => self.unanswered > 0,
+                _ => false,
+            };
+            if !is_expected || !is_start {
+                self.text.clear();
+                return Filtered::Events(vec![event]);
+            }
+            return self.hold(event, now);
+        }
+        let is_ending = std::mem::take(&mut self.is_ending);
         match pressed {
-            _ if self.held.len() == 1 => Filtered::Held,
+            Some((KeyCode::Char('\\'), KeyModifiers::NONE)) if is_ending => self.end(event),
+            _ if is_ending => self.release(event),
+            Some((KeyCode::Char('\\'), KeyModifiers::ALT) | (KeyCode::Char('g'), KeyModifiers::CONTROL)) => {
+                self.end(event)
+            }
+            Some((KeyCode::Esc, KeyModifiers::NONE)) if self.text.len() > 1 => {
+                self.is_ending = true;
+                self.hold(event, now)
+            }
             Some((KeyCode::Char(c), modifiers)) if modifiers.difference(KeyModifiers::SHIFT).is_empty() => {
                 self.text.push(c);
-                if is_beginning(&self.text) { Filtered::Held } else { self.release() }
+                if is_beginning(&self.text) { self.hold(event, now) } else { self.release(event) }
             }
-            Some((KeyCode::Char('\\'), KeyModifiers::ALT) | (KeyCode::Char('g'), KeyModifiers::CONTROL)) => {
-                match background(&self.text) {
-                    Some(color) => {
-                        self.unanswered = self.unanswered.saturating_sub(1);
-                        self.held.clear();
-                        self.text.clear();
-                        Filtered::Background(color)
-                    }
-                    None => self.release(),
-                }
-            }
-            _ => self.release(),
+            _ => self.release(event),
         }
     }
 
-    /// Returns the held events: they were keys.
-    fn release(&mut self) -> Filtered {
-        self.text.clear();
+    /// Returns the held events as keys, because nothing followed them.
+    pub fn give_up(&mut self) -> Vec<Event> {
+        self.forget();
+        std::mem::take(&mut self.held)
+    }
+
+    fn hold(&mut self, event: Event, now: Instant) -> Filtered {
+        self.held.push(event);
+        self.held_at = Some(now);
+        Filtered::Held
+    }
+
+    /// Ends a reply. One that can't be read is dropped.
+    fn end(&mut self, event: Event) -> Filtered {
+        if !self.text.starts_with(REPLY) {
+            return self.release(event);
+        }
+        let color = background(&self.text);
+        self.held.clear();
+        self.forget();
+        self.unanswered = self.unanswered.saturating_sub(1);
+        color.map_or(Filtered::Held, Filtered::Background)
+    }
+
+    /// Returns the held events and this one: they were keys.
+    fn release(&mut self, event: Event) -> Filtered {
+        self.forget();
+        self.held.push(event);
         Filtered::Events(std::mem::take(&mut self.held))
+    }
+
+    fn forget(&mut self) {
+        self.text.clear();
+        (self.is_ending, self.held_at) = (false, None);
     }
 }
 
@@ -98,18 +151,18 @@ fn key(event: &Event) -> Option<(KeyCode, KeyModifiers)> {
     }
 }
 
+/// The beginning of every reply.
+const REPLY: &str = "]11;";
+
 /// Returns whether a reply can begin with this text.
 fn is_beginning(text: &str) -> bool {
-    let fits = |prefix: &str| match text.strip_prefix(prefix) {
-        Some(rest) => rest.bytes().all(|b| b.is_ascii_hexdigit() || b == b'/'),
-        None => prefix.starts_with(text),
-    };
-    text.len() <= LONGEST && (fits("11;rgb:") || fits("11;rgba:"))
+    text.len() <= LONGEST && (REPLY.starts_with(text) || text.starts_with(REPLY))
 }
 
-/// Parses `11;rgb:RRRR/GGGG/BBBB`, with one to four digits for each part.
+/// Parses `]11;rgb:RRRR/GGGG/BBBB`, with one to four digits for each part.
 fn background(text: &str) -> Option<Rgb> {
-    let colors = text.strip_prefix("11;rgb:").or_else(|| text.strip_prefix("11;rgba:"))?;
+    let text = text.strip_prefix(REPLY)?;
+    let colors = text.strip_prefix("rgb:").or_else(|| text.strip_prefix("rgba:"))?;
     let mut parts = colors.split('/').map(|digits| {
         let most = 16u32.checked_pow(u32::try_from(digits.len()).ok().filter(|n| (1..=4).contains(n))?)? - 1;
         u8::try_from(u32::from_str_radix(digits, 16).ok()? * 255 / most).ok()
@@ -121,14 +174,38 @@ fn background(text: &str) -> Option<Rgb> {
 mod tests {
     use super::*;
 
+    const ESC: Event = Event::Key(KeyEvent {
+        code: KeyCode::Esc,
+        modifiers: KeyModifiers::NONE,
+        kind: KeyEventKind::Press,
+        state: crossterm::event::KeyEventState::NONE,
+    });
+
     fn press(code: char, modifiers: KeyModifiers) -> Event {
         Event::Key(KeyEvent::new(KeyCode::Char(code), modifiers))
     }
 
-    /// The events that crossterm makes of a reply.
-    fn reply(text: &str, end: Event) -> Vec<Event> {
-        let inner = text.chars().map(|c| press(c, KeyModifiers::NONE));
-        [press(']', KeyModifiers::ALT)].into_iter().chain(inner).chain([end]).collect()
+    fn plain(code: char) -> Event {
+        press(code, KeyModifiers::NONE)
+    }
+
+    /// The events that crossterm makes of a reply, in one piece or with its escapes separated from what follows.
+    fn reply(text: &str, is_in_pieces: bool, ends_with_bell: bool) -> Vec<Event> {
+        let inner = text.chars().map(plain);
+        let (start, mut end) = match is_in_pieces {
+            true => (vec![ESC, plain(']')], vec![ESC, plain('\\')]),
+            false => (vec![press(']', KeyModifiers::ALT)], vec![press('\\', KeyModifiers::ALT)]),
+        };
+        if ends_with_bell {
+            end = vec![press('g', KeyModifiers::CONTROL)];
+        }
+        start.into_iter().chain(inner).chain(end).collect()
+    }
+
+    fn asked() -> (Replies, Instant) {
+        let (mut replies, now) = (Replies::default(), Instant::now());
+        replies.expect(now);
+        (replies, now)
     }
 
     fn feed(replies: &mut Replies, events: Vec<Event>, now: Instant) -> (Vec<Event>, Option<Rgb>) {
@@ -145,25 +222,25 @@ mod tests {
 
     #[test]
     fn a_background_reply_is_not_typed() {
-        let ends = [press('\\', KeyModifiers::ALT), press('g', KeyModifiers::CONTROL)];
         for (text, color) in [
-            ("11;rgb:1010/1414/1818", (16, 20, 24)),
-            ("11;rgb:ff/ff/ff", (255, 255, 255)),
-            ("11;rgb:F/0/0", (255, 0, 0)),
-            ("11;rgba:1c1c/1c1c/1c1c/ffff", (28, 28, 28)),
+            ("11;rgb:1010/1414/1818", Some((16, 20, 24))),
+            ("11;rgb:ff/ff/ff", Some((255, 255, 255))),
+            ("11;rgb:F/0/0", Some((255, 0, 0))),
+            ("11;rgba:1c1c/1c1c/1c1c/ffff", Some((28, 28, 28))),
+            // One that can't be read is dropped, too.
+            ("11;#ffffff", None),
+            ("11;", None),
+            ("11;rgb:0/0", None),
         ] {
-            for end in &ends {
-                let (mut replies, now) = (Replies::default(), Instant::now());
-                replies.expect(now);
+            for (pieces, bell) in [(false, false), (false, true), (true, false), (true, true)] {
+                let (mut replies, now) = asked();
                 // Two queries, two replies. Keys around them are still keys.
                 replies.expect(now);
-                let typed = press('j', KeyModifiers::NONE);
                 for _ in 0..2 {
-                    let mut events = vec![typed.clone()];
-                    events.extend(reply(text, end.clone()));
-                    events.push(typed.clone());
-                    let keys = vec![typed.clone(), typed.clone()];
-                    assert_eq!(feed(&mut replies, events, now), (keys, Some(color)), "{text}");
+                    let mut events = vec![plain('j')];
+                    events.extend(reply(text, pieces, bell));
+                    events.push(plain('j'));
+                    assert_eq!(feed(&mut replies, events, now), (vec![plain('j'); 2], color), "{text} {pieces} {bell}");
                 }
             }
         }
@@ -171,32 +248,46 @@ mod tests {
 
     #[test]
     fn keys_that_look_like_a_reply_stay_keys() {
-        let now = Instant::now();
-        let end = || press('\\', KeyModifiers::ALT);
         let too_long = format!("11;rgb:{}", "f".repeat(60));
-        for text in ["11;rgb:zz/00/00", "1", "", "10;rgb:0/0/0", "11;rgb:", "11;rgb:0/0", "11;rgb:00000/0/0", &too_long]
-        {
-            let mut replies = Replies::default();
-            replies.expect(now);
-            let events = reply(text, end());
-            assert_eq!(feed(&mut replies, events.clone(), now), (events, None), "{text}");
+        for text in ["1", "", "10;rgb:0/0/0", "x", &too_long] {
+            let (mut replies, now) = asked();
+            let events = reply(text, false, false);
+            let (mut keys, color) = feed(&mut replies, events.clone(), now);
+            keys.extend(replies.give_up());
+            assert_eq!((keys, color), (events, None), "{text}");
         }
         // Nothing was asked, or long ago.
-        let events = reply("11;rgb:0/0/0", end());
-        assert_eq!(feed(&mut Replies::default(), events.clone(), now), (events.clone(), None));
-        let mut replies = Replies::default();
-        replies.expect(now);
+        let events = reply("11;rgb:0/0/0", false, false);
+        assert_eq!(feed(&mut Replies::default(), events.clone(), Instant::now()), (events.clone(), None));
+        let (mut replies, now) = asked();
         assert_eq!(feed(&mut replies, events.clone(), now + PATIENCE), (events, None));
     }
 
     #[test]
+    fn esc_is_delayed_only_while_a_reply_is_due() {
+        let (mut replies, now) = asked();
+        assert_eq!(feed(&mut replies, vec![ESC], now), (Vec::new(), None));
+        assert_eq!(replies.deadline(), Some(now + GAP));
+        assert_eq!((replies.give_up(), replies.deadline()), (vec![ESC], None));
+        assert_eq!(feed(&mut replies, vec![ESC, plain('x')], now), (vec![ESC, plain('x')], None));
+        feed(&mut replies, reply("11;rgb:0/0/0", false, false), now);
+        assert_eq!(feed(&mut replies, vec![ESC], now), (vec![ESC], None), "the query was answered");
+    }
+
+    #[test]
     fn the_end_waits_only_for_a_reply_that_may_arrive() {
-        let (mut replies, now) = (Replies::default(), Instant::now());
-        assert_eq!(replies.last_chance(now), None);
-        replies.expect(now);
+        let now = Instant::now();
+        assert_eq!(Replies::default().last_chance(now), None);
+        let (mut replies, now) = asked();
         assert_eq!(replies.last_chance(now), Some(LAST_CHANCE));
         assert_eq!(replies.last_chance(now + LAST_CHANCE), None);
-        feed(&mut replies, reply("11;rgb:0/0/0", press('\\', KeyModifiers::ALT)), now);
-        assert_eq!(replies.last_chance(now), None);
+        // A part of one extends the time.
+        let mut events = reply("11;rgb:0/0/0", true, false);
+        let last = events.pop().unwrap();
+        let later = now + LAST_CHANCE;
+        feed(&mut replies, events, later);
+        assert_eq!(replies.last_chance(later), Some(LAST_CHANCE));
+        feed(&mut replies, vec![last], later);
+        assert_eq!(replies.last_chance(later), None);
     }
 }

@@ -127,6 +127,7 @@ impl<'d> Drive<'d> {
             self.screen.capture_mouse(wants_mouse(&self.dashboard.app))?;
             let tick = self.dashboard.app.next_tick().map(|after| self.pacing.last_frame + after);
             let next_frame = self.pacing.next_frame;
+            let held = self.background.deadline();
             tokio::select! {
                 biased;
                 signal = signals.next() => {
@@ -138,6 +139,11 @@ impl<'d> Drive<'d> {
                     Some(Ok(event)) => self.on_terminal(event)?,
                     Some(Err(_)) | None => return Ok(Ended::TerminalGone),
                 },
+                () = sleep_until(held), if held.is_some() => {
+                    for event in self.background.give_up() {
+                        self.on_event(&event);
+                    }
+                }
                 () = sleep_until(next_frame), if next_frame.is_some() => self.draw_frame()?,
                 msg = self.dashboard.next_message() => self.on_message(msg),
                 () = sleep_until(tick), if tick.is_some() => {

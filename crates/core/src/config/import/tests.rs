@@ -89,13 +89,16 @@ fn variables_of_a_project_make_one_profile_named_after_its_folder() {
     let env = home.write(
         "my-agent/.env",
         "\u{feff}export LANGSMITH_API_KEY='lsv2_pt_canary'\r\nLANGCHAIN_API_KEY=canary-old\n\
-         LANGSMITH_ENDPOINT=\"https://eu.api.smith.langchain.com\"\nLANGSMITH_TENANT_ID=ws-1\n",
+         LANGSMITH_ENDPOINT=\"https://eu.api.smith.langchain.com\"\nLANGSMITH_TENANT_ID=0a000000-0000-4000-8000-000000000001\n",
     );
     home.write("my-agent/langgraph.json", r#"{"graphs": {}, "env": "./.env"}"#);
     let found = home.read();
     assert_eq!((names(&found), reasons(&found)), (vec!["my-agent"], vec![]));
     let one = &found.profiles[0];
-    assert_eq!((one.server().as_str(), one.profile.workspace.as_deref()), ("eu", Some("ws-1")));
+    assert_eq!(
+        (one.server().as_str(), one.profile.workspace.as_deref()),
+        ("eu", Some("0a000000-0000-4000-8000-000000000001"))
+    );
     assert_eq!(one.profile.key, Some(SecretSource::Entry(env.clone(), "LANGSMITH_API_KEY".into())));
     let profile = profile_of(&one.text(), None).unwrap();
     assert_eq!(profile.key.unwrap().resolve().unwrap().expose_secret(), "lsv2_pt_canary");

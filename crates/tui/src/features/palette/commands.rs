@@ -418,7 +418,9 @@ mod tests {
         let of_table = COMMANDS.iter().filter(|command| !matches!(command.run, Run::Call(_)));
         assert_eq!(of_table.clone().count(), 13);
         of_table.for_each(|command| assert!(command.row().is_some(), "{}", command.name));
-        COMMANDS.iter().for_each(|command| assert!(!command.help().is_empty(), "{}", command.name));
+        // An action whose name says everything has no further description.
+        let calls = COMMANDS.iter().filter(|command| matches!(command.run, Run::Call(_)));
+        calls.for_each(|command| assert!(!command.help().is_empty(), "{}", command.name));
     }
 
     #[test]
