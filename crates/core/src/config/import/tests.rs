@@ -132,14 +132,14 @@ fn what_cannot_be_imported_is_named_with_its_reason() {
         r#"{"profiles": {
             "plain": {"api_url": "http://ls.example.com", "api_key": "canary"},
             "user": {"api_url": "https://me:canary@ls.example.com"},
-            "number": {"api_key": 5}, "a#b": {"api_key": "canary"}, "list": [],
+            "number": {"api_key": 5}, "a#b": {"api_key": "canary"}, "list": [], "empty": {}, "blank": {"api_key": ""},
             "x/y": {"api_key": "canary"}, "x y": {"api_key": "canary"},
-            "space": {"api_key": "canary", "workspace_id": "a b"}
+            "space": {"api_key": "canary", "workspace_id": "lsv2_pt_canary"}
         }}"#,
     );
     home.write("my-agent/.env", "KEY=canary\nLANGSMITH_API_KEY=${KEY}\n");
     let found = home.read();
-    assert_eq!(names(&found), ["list", "x-y"], "an empty profile of the tool means its default server");
+    assert_eq!(names(&found), ["x-y"]);
     let said = reasons(&found);
     for (name, why) in [
         ("plain", "plain http to another machine"),
@@ -147,7 +147,10 @@ fn what_cannot_be_imported_is_named_with_its_reason() {
         ("number", "its api_key is not a text"),
         ("a#b", "its name has a #"),
         ("x-y", "another file or profile above has this name"),
-        ("space", "its workspace is not an id"),
+        ("list", "this is not a profile"),
+        ("empty", "it has no key and no address"),
+        ("blank", "it has no key and no address"),
+        ("space", "its workspace is not an id (UUID)"),
         ("my-agent", "LANGSMITH_API_KEY refers to another variable"),
     ] {
         assert!(said.iter().any(|line| line.starts_with(name) && line.contains(why)), "{name}: {said:#?}");
