@@ -250,12 +250,12 @@ impl Live {
                 ThreadStatus::Running { queued, .. } => *queued,
                 _ => 0,
             };
-            let (known_nodes, known_step, known_since) = match from_records {
+            let (known_nodes, known_step, known_since, known_id) = match from_records {
                 // A stream that joined in the middle of a run doesn't know its id.
                 ThreadStatus::Running { nodes, step, since, run_id, .. }
                     if run.id.is_none() || run_id.as_deref() == run.id.as_deref() =>
                 {
-                    (nodes, step, since)
+                    (nodes, step, since, run_id)
                 }
                 _ => Default::default(),
             };
@@ -263,7 +263,7 @@ impl Live {
                 since: run.began.or(known_since),
                 nodes: if run.nodes.is_empty() { known_nodes } else { run.nodes.clone() },
                 step: run.step.or(known_step),
-                run_id: run.id.as_deref().map(Into::into),
+                run_id: run.id.as_deref().map(Into::into).or(known_id),
                 queued,
             };
         }

@@ -106,6 +106,19 @@ impl Status {
         self.runs.iter().rev().find(|run| run.run_id.as_deref() == Some(id))
     }
 
+    /// Returns the run that a status of this thread is about: the running one, else the newest.
+    pub fn run_of(&self, status: &ThreadStatus) -> Option<&RunEntry> {
+        let running = match status {
+            ThreadStatus::Running { run_id: Some(id), .. } => self.run(id),
+            // Runs that are queued behind it are newer.
+            ThreadStatus::Running { run_id: None, .. } => {
+                self.runs.iter().rev().find(|run| run.outcome == RunOutcome::Running)
+            }
+            _ => None,
+        };
+        running.or(self.runs.last())
+    }
+
     /// Returns the run without an id that an event belongs to.
     pub fn unnamed_run(&self, seq: Seq) -> Option<&RunEntry> {
         let covers = |run: &&RunEntry| {

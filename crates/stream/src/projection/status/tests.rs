@@ -115,6 +115,28 @@ fn the_stream_updates_the_snapshot_until_the_next_one() {
 }
 
 #[test]
+fn a_stream_joined_in_the_middle_belongs_to_the_running_run_and_not_to_the_queued_one() {
+    let mut log = Log::default();
+    let runs = json!([run("b", "pending", 20, 20), run("a", "running", 10, 10)]);
+    log.thread("busy", json!([]), runs.clone());
+    let running = |log: &Log| {
+        let status = &log.projections.status;
+        let ThreadStatus::Running { run_id, .. } = status.status() else { panic!("{}", log.word()) };
+        (run_id.clone(), status.run_of(status.status()).map(RunEntry::name))
+    };
+    let expected = (Some("a".to_string()), Some("run 1".to_string()));
+    assert_eq!(running(&log), expected);
+    // No event before its end contains its id.
+    log.live("updates", json!({"fetch": {}}), 30);
+    log.live("values", json!({"pages": 17}), 31);
+    assert_eq!(running(&log), expected);
+    log.thread("busy", json!([]), runs);
+    assert_eq!(running(&log), expected);
+    let outcomes = [("run 1".to_string(), RunOutcome::Running), ("run 2".to_string(), RunOutcome::Queued)];
+    assert_eq!(log.outcomes(), outcomes);
+}
+
+#[test]
 fn errors_and_questions_change_the_status_immediately() {
     let mut log = Log::default();
     log.thread("idle", json!([]), json!([]));

@@ -151,11 +151,7 @@ fn breadcrumb(cx: &Cx<'_>, viewer: &Viewer, has_region: bool, has_id: bool) -> L
 /// Returns the active run, or the newest one, as texts from longest to shortest: `run 3 · 17 in 15 out`.
 fn run_info(viewer: &Viewer) -> Vec<String> {
     let projections = &viewer.projections;
-    let running = match viewer.shown_status() {
-        ThreadStatus::Running { run_id: Some(id), .. } => projections.status.run(id),
-        _ => None,
-    };
-    let Some(run) = running.or(projections.status.runs().last()) else { return Vec::new() };
+    let Some(run) = projections.status.run_of(viewer.shown_status()) else { return Vec::new() };
     let of_run = |id: &str| Status::usage_of(id, projections.messages.items().iter());
     let usage = run.run_id.as_deref().and_then(of_run).filter(|usage| usage.input + usage.output > 0);
     let tokens = usage.map(|usage| format!("{} in {} out", text::count(usage.input), text::count(usage.output)));

@@ -40,12 +40,7 @@ impl Why {
 
 /// Explains a thread's status.
 pub(super) fn why(view: &ThreadView<'_>, session: &Session) -> Why {
-    let runs = view.records.runs();
-    // The run of the status, which is not always the newest: others may be queued.
-    let run = match view.status {
-        ThreadStatus::Running { run_id: Some(id), .. } => view.records.run(id).or(runs.last()),
-        _ => runs.last(),
-    };
+    let run = view.records.run_of(view.status);
     let offers = view.offers;
     let name = capital(&run.map_or_else(|| "The newest run".to_string(), |run| run.name()));
     let mut why = match view.status {

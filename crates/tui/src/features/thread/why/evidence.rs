@@ -39,7 +39,7 @@ pub(super) fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'stati
     }
     let run_id = match status {
         ThreadStatus::Running { run_id: Some(id), .. } => Some(id.as_str()),
-        _ => known.runs().last().and_then(|run| run.run_id.as_deref()),
+        _ => known.run_of(status).and_then(|run| run.run_id.as_deref()),
     };
     if let Some(run) = run_id.and_then(|id| known.record(id)) {
         evidence.push(("run", run_summary(run)));
