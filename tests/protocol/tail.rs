@@ -716,6 +716,40 @@ async fn an_incomplete_replay_is_a_gap() {
 }
 
 #[tokio::test]
+async fn a_finished_run_whose_ids_are_later_than_its_record_has_no_gap() {
+    // The response is of second 20. The run ended long before it, or just now.
+    for second in [5, 20] {
+        let opened = Arc::new(AtomicU64::new(0));
+        let count = opened.clone();
+        let server = Server::start(move |seen| match (&*seen.path, seen.header("last-event-id")) {
+            ("/info", _) => json(200, value!({"langgraph_py_version": "1"})),
+            ("/threads/t", _) => json(200, value!({"thread_id": "t"})),
+            ("/threads/t/runs", _) => json(200, value!([listed("r1", "success", second)])),
+            (_, None) => {
+                count.fetch_add(1, Ordering::SeqCst);
+                timed_body(vec![], false)
+            }
+            (_, Some(_)) => {
+                let at = u64::from(second);
+                let start = stored_event("metadata", value!({"run_id": "r1", "attempt": 1}), at - 1);
+                let end = stored_event("metadata", value!({"run_id": "r1", "status": "run_done"}), at + 1);
+                timed_body(vec![(0, start + &stored_event("custom", value!("last"), at + 1) + &end)], false)
+            }
+        })
+        .await;
+        let is_end = |item: &Item| match item {
+            Item::Record(Record::Event(event)) => event.data.text().contains("run_done"),
+            _ => false,
+        };
+        let is_over = |items: &[Item]| items.iter().any(is_end) || !gaps(items).is_empty();
+        let items = tailed_until(&server, is_over).await;
+        assert_eq!(gaps(&items), [""; 0], "{items:#?}");
+        assert!(format!("{items:?}").contains("last"), "{items:#?}");
+        assert_eq!(opened.load(Ordering::SeqCst), 1, "it was not read again");
+    }
+}
+
+#[tokio::test]
 async fn a_run_truncated_in_an_event_is_read_again() {
     let done = |run: &str, second| stored_event("metadata", value!({"status": "run_done", "run_id": run}), second);
     let is_over = Arc::new(std::sync::atomic::AtomicBool::new(false));

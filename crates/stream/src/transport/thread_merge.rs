@@ -56,6 +56,8 @@ pub(crate) struct ThreadMerger {
     /// The run that the past is currently replaying, and the last run whose end it has replayed.
     replaying_run: Option<String>,
     ended_run: Option<String>,
+    /// The finished run whose last events have ids after its recorded end.
+    late_run: Option<String>,
     /// Runs of the past that were deleted, for example by a rollback.
     deleted: HashSet<String>,
     /// The active run, or the run that is read from its own stream.
@@ -116,6 +118,7 @@ impl ThreadMerger {
             phase: MergePhase::Replayed,
             replaying_run,
             ended_run: None,
+            late_run: None,
             deleted: HashSet::new(),
             active,
             since,
@@ -193,7 +196,11 @@ impl ThreadMerger {
             frame = past.next() => match frame? {
                 // State updates and errors are never stored, so this is a live event, which the present delivers too.
                 ThreadFrame::Block(block) if block.kind == FrameKind::ThreadLevel => {}
-                ThreadFrame::Block(block) if self.is_past(&block) || self.is_of_deleted(&block).await? => self.deliver(block),
+                ThreadFrame::Block(block)
+                    if self.is_past(&block) || self.is_late(&block).await? || self.is_of_deleted(&block).await? =>
+                {
+                    self.deliver(block)
+                }
                 ThreadFrame::Block(_) => {
                     self.past = None;
                     self.begin_run().await?;
@@ -260,18 +267,37 @@ impl ThreadMerger {
             FrameKind::RunFinished(_) => (self.replaying_run, self.ended_run) = (None, run.clone()),
             FrameKind::ThreadLevel | FrameKind::RunEvent => {}
         }
-        // A run's only event after its end is `run_done`; anything else belongs to the next run, whose start was lost.
+        // After its end, a run sends only `run_done`. Anything else belongs to the next run, whose start was lost, unless the
+        // end of this one is known to be in the replay: ids and records may have different clocks.
         let is_named = block.kind != FrameKind::RunEvent;
         if run.as_ref().is_some_and(|run| self.deleted.contains(run)) {
             return true;
         }
         if let Some(known) = run.as_ref().and_then(|run| self.runs.iter().find(|r| r.run_id == *run)) {
             let is_in_time = is_named || block.id.is_none_or(|id| ended(known).is_none_or(|ended| id.major <= ended));
-            return is_finished(known) && is_in_time;
+            let is_end_replayed = has_stopped(known) && ended(known).is_some_and(|ended| ended < self.since);
+            return is_finished(known) && (is_in_time || is_end_replayed || self.late_run.as_ref() == run.as_ref());
         }
         // An unlisted or unknown run. Runs of a thread never overlap, so compare times.
         let last = self.runs.iter().filter(|run| is_finished(run)).filter_map(ended).max();
         block.id.is_some_and(|id| last.is_some_and(|last| id.major <= last))
+    }
+
+    /// Returns whether an event that `is_past` did not recognize belongs to the finished run that is being replayed, because
+    /// no other run has started since.
+    async fn is_late(&mut self, block: &Block) -> Result<bool, ApiError> {
+        let Some(replayed) = self.replaying_run.clone().filter(|_| block.kind == FrameKind::RunEvent) else {
+            return Ok(false);
+        };
+        if !self.runs.iter().any(|run| run.run_id == replayed && has_stopped(run)) {
+            return Ok(false);
+        }
+        let was_over = |run: &Run| self.runs.iter().any(|known| known.run_id == run.run_id && is_finished(known));
+        let is_alone = self.thread.runs().await?.iter().all(|run| run.status == "pending" || was_over(run));
+        if is_alone {
+            self.late_run = Some(replayed);
+        }
+        Ok(is_alone)
     }
 
     /// Returns whether an event that `is_past` did not recognize belongs to a deleted run. The server keeps the events
@@ -586,6 +612,11 @@ fn ended(run: &Run) -> Option<u64> {
 
 fn is_finished(run: &Run) -> bool {
     !run.is_active()
+}
+
+/// Returns whether a run sends nothing after its recorded end. A cancelled run may continue for a while.
+fn has_stopped(run: &Run) -> bool {
+    matches!(run.status.as_str(), "success" | "error" | "timeout")
 }
 
 /// Returns whether the server keeps the events of a run. True if the record doesn't have the flag, because its stream will show it.
