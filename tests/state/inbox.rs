@@ -1,5 +1,6 @@
 //! The inbox: its page, the counters in the header, notifications, and stuck runs.
 
+use ratatui::style::{Color, Modifier};
 use runtail_api::{Kind, LoadedThread, ServerInbox};
 use runtail_core::model::{InboxCause, InboxThread, Question};
 use runtail_stream::SnapshotPart;
@@ -145,6 +146,23 @@ fn an_empty_inbox_says_what_was_and_was_not_checked() {
     answer(&mut dash, &server("us", "triage", 2003), Ok(unlisted));
     answer(&mut dash, &server("lab", "lab", 2004), Err(Kind::Unauthorized));
     insta::assert_snapshot!("inbox_empty", dash.screen());
+}
+
+/// Stuck is unknown, not failed: in the counter, and in the row.
+#[test]
+fn stuck_runs_have_a_dim_glyph_and_a_strong_word() {
+    let mut dash = full((140, 40));
+    dash.keys("i");
+    let screen = dash.screen();
+    let buffer = dash.buffer();
+    let cells = || buffer.content.chunks(usize::from(buffer.area.width));
+    let marks: Vec<_> = cells()
+        .flat_map(|row| row.windows(3).filter(|cells| cells[0].symbol() == "?" && cells[1].symbol() == " "))
+        .filter(|cells| cells[2].symbol() == "1" || cells[2].symbol() == "s")
+        .map(|cells| (cells[0].modifier, cells[2].modifier, cells[2].fg))
+        .collect();
+    let expected = (Modifier::DIM, Modifier::BOLD, Color::Reset);
+    assert_eq!(marks, [expected, expected], "{screen}");
 }
 
 #[test]
@@ -458,6 +476,18 @@ fn a_stuck_run_has_a_badge_and_its_evidence_on_the_card() {
     assert!(dash.screen().contains("stuck: no event for 5m"), "heartbeats are no events:\n{}", dash.screen());
     dash.event("updates", "{}");
     assert!(!dash.screen().contains("stuck"), "{}", dash.screen());
+}
+
+#[test]
+fn a_page_opened_on_a_silent_run_calls_it_stuck_like_the_inbox() {
+    let mut dash = page(active_run("2026-11-21T13:08:00Z", "running"));
+    assert!(dash.screen().contains("◐ running 52m · stuck: no change for 52m"), "{}", dash.screen());
+    dash.keys("e");
+    let expected = "stuck    running, but neither its records nor its events show a change for 52m";
+    assert!(dash.screen().contains(expected), "{}", dash.screen());
+    dash.keys("<Esc>");
+    dash.event("updates", "{}");
+    assert!(!dash.screen().contains("stuck: "), "{}", dash.screen());
 }
 
 #[test]

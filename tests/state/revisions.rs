@@ -30,7 +30,7 @@ fn runs_name_the_revision_that_ran_them() {
     let screen = dash.screen();
     for (run, revision) in [
         ("run 4 ", "new revision main@9fceb02"),
-        ("run 3", "old revision main@77ab10c"),
+        ("run 3", "serving revision main@77ab10c"),
         ("run 2", "revision 99999999…9999, the newest is 44"),
         ("run 1", "unknown revision"),
     ] {

@@ -182,6 +182,33 @@ fn answer_cards_match_the_snapshots() {
 }
 
 #[test]
+fn only_calls_that_the_question_names_are_marked_as_waiting() {
+    let call = |id: &str, name: &str, args: Value| json!({"id": id, "name": name, "args": args, "type": "tool_call"});
+    let calls = json!([
+        call("c1", "read_file", json!({"path": "notes.md"})),
+        call("c2", "pay", json!({"to": "ana"})),
+        call("c3", "pay", json!({"to": "bo"})),
+        call("c4", "send_email", json!({"to": "h.weber", "copies": 1.0})),
+    ]);
+    let value = json!({"action_requests": [
+        {"name": "pay", "args": {"to": "bo"}},
+        // The arguments are written in another form.
+        {"name": "send_email", "args": {"to": "h.weber", "copies": 1}},
+    ]});
+    let questions = json!([{"id": "q", "value": value}]);
+    let state = json!({"values": {"messages": [{"type": "ai", "id": "m", "content": "", "tool_calls": calls}]},
+        "next": ["tools"], "metadata": {"source": "loop"}, "checkpoint": {"checkpoint_id": "c"},
+        "tasks": [{"id": "t", "name": "tools", "interrupts": questions}]});
+    let mut records = waiting("question-hitl");
+    records.state = state;
+    let mut dash = page((140, 40), &records);
+    let screen = dash.screen();
+    let shown: Vec<&str> = screen.lines().filter(|line| line.contains("└ ")).map(str::trim).collect();
+    let (waiting, open) = ("└ ◆ waiting for you", "└ ◌ no result yet");
+    assert_eq!(shown, [open, open, waiting, waiting], "{screen}");
+}
+
+#[test]
 fn only_ctrl_s_sends_an_answer() {
     let mut dash = page((140, 40), &waiting("question"));
     assert!(dash.keys("a").is_empty(), "the page has all records, so nothing is loaded");

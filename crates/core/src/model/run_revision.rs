@@ -36,7 +36,7 @@ impl RevisionAge {
     pub fn words(self) -> &'static str {
         match self {
             RevisionAge::New => "new revision",
-            RevisionAge::Old => "old revision",
+            RevisionAge::Old => "older revision",
             RevisionAge::Unknown => "unknown revision",
         }
     }
@@ -136,9 +136,8 @@ impl KnownRevisions {
         let id = listed.and_then(|(_, made_from)| made_from.clone()).unwrap_or_else(|| short_id(name));
         match &self.newest {
             Some(newest) if newest == name => format!("{} {id}", RevisionAge::New.words()),
-            Some(_) if listed.is_some() || self.serving.as_deref() == Some(name) => {
-                format!("{} {id}", RevisionAge::Old.words())
-            }
+            Some(_) if self.serving.as_deref() == Some(name) => format!("serving revision {id}"),
+            Some(_) if listed.is_some() => format!("{} {id}", RevisionAge::Old.words()),
             // It may name a commit, which can be that of the newest one.
             Some(newest) => format!("revision {id}, the newest is {}", short_id(newest)),
             None => format!("revision {id}"),
@@ -199,11 +198,13 @@ mod tests {
 
     #[test]
     fn the_words_for_a_screen_name_the_revision() {
-        let known =
-            KnownRevisions { newest: Some(NEWEST.into()), serving: Some(OLDER.into()), ..KnownRevisions::default() };
+        let oldest = "11111111-1111-4111-8111-111111111111";
+        let listed = vec![(oldest.to_string(), Some("main@77ab10c".to_string()))];
+        let known = KnownRevisions { newest: Some(NEWEST.into()), serving: Some(OLDER.into()), listed };
         let words = |name: &str| known.words(&json!({"metadata": {"host_revision_id": name}}), &Value::Null);
         assert_eq!(words(NEWEST).as_deref(), Some("new revision 44444444…4444"));
-        assert_eq!(words(OLDER).as_deref(), Some("old revision 33333333…3333"));
+        assert_eq!(words(OLDER).as_deref(), Some("serving revision 33333333…3333"), "the newest one may have failed");
+        assert_eq!(words(oldest).as_deref(), Some("older revision main@77ab10c"));
         assert_eq!(
             words("22222222-2222-4222-8222-222222222222").as_deref(),
             Some("revision 22222222…2222, the newest is 44444444…4444")

@@ -13,6 +13,8 @@ pub enum SilenceSource {
     Events,
     /// Only from the times of the server's records, which change less often than events are sent.
     Records,
+    /// From both: records, and events since a page was opened.
+    RecordsAndEvents,
 }
 
 /// What is known of the activity on a thread.
@@ -79,6 +81,9 @@ impl StuckSign {
             }
             StuckSign::Silent { silent, source: SilenceSource::Records, .. } => {
                 format!("running, but its records have not changed for {} (events were not read)", text::age(*silent))
+            }
+            StuckSign::Silent { silent, source: SilenceSource::RecordsAndEvents, .. } => {
+                format!("running, but neither its records nor its events show a change for {}", text::age(*silent))
             }
             StuckSign::Attempt { run_id, number } => {
                 format!("{} is at attempt {number}: the earlier ones didn't finish", run(run_id))

@@ -9,7 +9,7 @@ use crate::session::profile::{Health, ProfileState};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
-use crate::widgets::status::tones;
+use crate::widgets::status::{STUCK, tones};
 use crate::widgets::text_input::TextInput;
 use ratatui::buffer::Buffer;
 use runtail_api::{ApiError, Kind};
@@ -101,9 +101,9 @@ fn counters(app: &App, in_words: bool) -> Line {
     let counts = app.inbox.counts().unwrap_or_default();
     let mut line = Line::new();
     let shown = [
-        (counts.waiting, "◆", "waiting", Tone::Waiting),
-        (counts.failed, "✗", "failed", Tone::Bad),
-        (counts.stuck, "?", "stuck", Tone::Bad),
+        (counts.waiting, "◆", "waiting", (Tone::Waiting, Tone::Waiting)),
+        (counts.failed, "✗", "failed", (Tone::Bad, Tone::Bad)),
+        (counts.stuck, "?", "stuck", STUCK),
     ];
     for (count, glyph, word, tone) in shown.into_iter().filter(|shown| shown.0 > 0) {
         let gap = match (line.right.is_empty(), in_words) {
@@ -111,8 +111,8 @@ fn counters(app: &App, in_words: bool) -> Line {
             (false, true) => "   ",
             (false, false) => "  ",
         };
-        let text = if in_words { format!("{gap}{glyph} {count} {word}") } else { format!("{gap}{glyph} {count}") };
-        line = line.right(tone, &text);
+        let text = if in_words { format!("{count} {word}") } else { count.to_string() };
+        line = line.right(tone.0, &format!("{gap}{glyph} ")).right(tone.1, &text);
     }
     if !line.right.is_empty() {
         line = line.right(Tone::Plain, "   ");

@@ -21,6 +21,9 @@ pub fn tones(role: StatusRole) -> (Tone, Tone) {
     }
 }
 
+/// The tones of the glyph and the word of a stuck run. Its state is unknown, and it needs attention.
+pub const STUCK: (Tone, Tone) = (Tone::Dim, Tone::Strong);
+
 /// Formats an age: in seconds below ten minutes, then in whole units.
 pub fn since(now: Timestamp, then: Timestamp) -> String {
     let age = Duration::try_from(now.duration_since(then)).unwrap_or_default();

@@ -28,7 +28,7 @@ pub fn title(row: &Row) -> String {
 /// Returns the lines for a size. The last one has the keys.
 pub fn lines(row: &Row, known: Option<&Known>, cx: &Cx<'_>, width: usize, height: usize) -> Vec<Line> {
     let session = cx.session;
-    let (glyph, word, tone) = table::state(row);
+    let (glyph, word, (tone, _)) = table::state(row);
     let age = table::age(row, session);
     let mut lines = Vec::new();
     let mut head = |said: &str, right: String| {

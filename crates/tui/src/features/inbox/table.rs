@@ -3,6 +3,7 @@
 use super::state::Row;
 use crate::session::Session;
 use crate::widgets::line::{Line, Tone};
+use crate::widgets::status::STUCK;
 use runtail_core::model::{InboxCause, InboxItem, InboxRow};
 use runtail_core::text;
 use std::time::Duration;
@@ -67,17 +68,26 @@ fn cell(line: &mut Line, tone: Tone, said: &str, width: usize) {
     line.push(Tone::Plain, &" ".repeat(width.saturating_sub(text::width(&fitted))));
 }
 
-/// Returns the glyph and the words of a row's state, and its tone.
-pub fn state(row: &Row) -> (&'static str, String, Tone) {
+/// Adds the cell of a state: its glyph and its word, each with its tone.
+fn state_cell(line: &mut Line, tones: (Tone, Tone), (glyph, word): (&str, &str), width: usize) {
+    cell(line, tones.0, glyph, text::width(glyph));
+    line.push(tones.1, " ");
+    let word = text::fit(word, width.saturating_sub(text::width(glyph) + 1));
+    line.push(tones.1, &word);
+    line.push(Tone::Plain, &" ".repeat(width.saturating_sub(text::width(glyph) + 1 + text::width(&word))));
+}
+
+/// Returns the glyph and the words of a row's state, and their tones.
+pub fn state(row: &Row) -> (&'static str, String, (Tone, Tone)) {
     let word = row.row.state().to_string();
     match &row.row.item {
-        InboxItem::Revision(_) => ("✗", word, Tone::Bad),
+        InboxItem::Revision(_) => ("✗", word, (Tone::Bad, Tone::Bad)),
         InboxItem::Thread(thread) => match thread.cause {
-            Some(InboxCause::Question) | None => ("◆", word, Tone::Waiting),
-            Some(InboxCause::Breakpoint) => ("◆", "paused before".into(), Tone::Waiting),
-            Some(InboxCause::Cancelled | InboxCause::Edited) => ("■", word, Tone::Dim),
-            Some(InboxCause::Error) => ("✗", word, Tone::Bad),
-            Some(InboxCause::Stuck) => ("?", word, Tone::Bad),
+            Some(InboxCause::Question) | None => ("◆", word, (Tone::Waiting, Tone::Waiting)),
+            Some(InboxCause::Breakpoint) => ("◆", "paused before".into(), (Tone::Waiting, Tone::Waiting)),
+            Some(InboxCause::Cancelled | InboxCause::Edited) => ("■", word, (Tone::Dim, Tone::Dim)),
+            Some(InboxCause::Error) => ("✗", word, (Tone::Bad, Tone::Bad)),
+            Some(InboxCause::Stuck) => ("?", word, STUCK),
         },
     }
 }
@@ -132,7 +142,7 @@ pub fn age(row: &Row, session: &Session) -> String {
 
 /// Returns a row as a line. `error` is the first error of a failed revision, if it is known.
 pub fn line(row: &Row, columns: Columns, session: &Session, is_selected: bool, error: Option<&str>) -> Line {
-    let (glyph, word, tone) = state(row);
+    let (glyph, word, tones) = state(row);
     // Narrow columns have room for the first word.
     let word = if columns.person > 0 { word } else { word.replace("paused before", "paused") };
     let is_stale = row.as_of.is_some();
@@ -145,7 +155,7 @@ pub fn line(row: &Row, columns: Columns, session: &Session, is_selected: bool, e
     let as_of = row.as_of.map(|at| format!("(as of {}) ", session.clock(at))).unwrap_or_default();
     let mut line = Line::new();
     cell(&mut line, Tone::Dim, &format!("{:>4}", age(row, session)), columns.age);
-    cell(&mut line, of(tone), &format!("{glyph} {word}"), columns.state);
+    state_cell(&mut line, (of(tones.0), of(tones.1)), (glyph, &word), columns.state);
     cell(&mut line, Tone::Dim, &place(&row.row), columns.deployment);
     cell(&mut line, if is_selected { Tone::Strong } else { Tone::Dim }, &thread(&row.row), columns.thread);
     cell(&mut line, of(Tone::Plain), &format!("{as_of}{needs}"), columns.needs);

@@ -2,9 +2,10 @@
 
 use super::{ConnectionState, Viewer};
 use crate::session::Session;
-use crate::widgets::line::{Line, Tone};
+use crate::widgets::line::Line;
+use crate::widgets::status::STUCK;
 use jiff::Timestamp;
-use runtail_core::model::{Activity, SilenceSource, StuckSign, stuck_signs};
+use runtail_core::model::{Activity, SilenceSource, StuckSign, ThreadRecords, stuck_signs};
 
 impl Viewer {
     /// Returns the evidence that the run is stuck, most telling first.
@@ -17,20 +18,23 @@ impl Viewer {
         let status = &self.present().status;
         let records = status.thread_records();
         // Without a connection, silence says nothing. Events before it may have been missed.
-        let last = matches!(self.connection, ConnectionState::Live { .. })
-            .then(|| {
-                let delivery = self.delivery_log();
-                let opened = delivery.connections().last().map(|connection| connection.opened);
-                delivery.last_event_at.max(opened)
-            })
-            .flatten();
-        let activity = Activity {
-            status: status.status(),
-            runs: records.runs,
-            attempt: records.state.and_then(|state| state.attempt),
-            last: last.map(|at| (by_server(at), SilenceSource::Events)),
+        let is_live = matches!(self.connection, ConnectionState::Live { .. });
+        let delivery = self.delivery_log();
+        let event = delivery.last_event_at.map(by_server);
+        let opened = delivery.connections().last().map(|connection| by_server(connection.opened));
+        let signs = |last: Option<(Timestamp, SilenceSource)>| {
+            let attempt = records.state.and_then(|state| state.attempt);
+            let last = last.filter(|_| is_live);
+            let activity = Activity { status: status.status(), runs: records.runs, attempt, last };
+            stuck_signs(activity, &session.prefs.stuck, by_server(session.now))
         };
-        stuck_signs(activity, &session.prefs.stuck, by_server(session.now))
+        let found = signs(event.max(opened).map(|at| (at, SilenceSource::Events)));
+        if matches!(found.first(), Some(StuckSign::Silent { .. })) {
+            return found;
+        }
+        // The page may be younger than the silence. The inbox judges by the same records.
+        let changed = last_change(records);
+        signs(changed.map(|at| (event.map_or(at, |event| at.max(event)), SilenceSource::RecordsAndEvents)))
     }
 
     /// Returns the badge of the thread at the shown event, with the evidence that its run is stuck.
@@ -46,10 +50,19 @@ impl Viewer {
         let mut badge = self.present_badge(session.now);
         match self.stuck(session).first() {
             // The badge says it already.
-            Some(StuckSign::BusyWithoutRun { .. }) => badge.push(Tone::Bad, " · stuck"),
-            Some(sign) => badge.push(Tone::Bad, &format!(" · stuck: {}", sign.word())),
+            Some(StuckSign::BusyWithoutRun { .. }) => badge.push(STUCK.1, " · stuck"),
+            Some(sign) => badge.push(STUCK.1, &format!(" · stuck: {}", sign.word())),
             None => {}
         }
         badge
     }
+}
+
+/// Returns when the records of a running run last changed, by the clock of the server.
+fn last_change(records: ThreadRecords<'_>) -> Option<Timestamp> {
+    let active = records.runs?.iter().filter(|run| run.is_active());
+    let of_runs = active.filter_map(|run| run.updated_at.max(run.created_at));
+    let of_thread = records.thread.and_then(|thread| thread.updated_at.max(thread.state_updated_at));
+    let of_state = records.state.and_then(|state| state.created_at);
+    of_runs.chain(of_thread).chain(of_state).max()
 }

@@ -3,9 +3,11 @@
 use super::{Clock, clock, namespace};
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::markdown::{Flow, Measure};
+use runtail_core::model::Action;
 use runtail_core::text;
 use runtail_stream::Seq;
 use runtail_stream::projection::{Message, Messages, Part, Role, ToolCall, Usage};
+use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -72,6 +74,8 @@ pub struct MessageContext<'a> {
     pub writing: bool,
     /// The status of its calls without a result.
     pub unanswered: Unanswered,
+    /// The actions that the open questions ask about; none if a question asks something else, so that its calls are not known.
+    pub asked: &'a [Action],
     pub measure: Measure,
     pub clock: Clock<'a>,
 }
@@ -82,7 +86,16 @@ pub fn segments(message: &Message, context: &MessageContext<'_>, old: Vec<Segmen
         Body::Flow { flow, from, is_reasoning, .. } => Some((from, is_reasoning, flow)),
         Body::Lines(_) => None,
     });
-    let mut layout = Layout { context, message, flows: flows.collect(), out: Vec::new() };
+    let is_exact = |call: &ToolCall| {
+        let mut named = context.asked.iter().filter(|action| action.name == call.name).peekable();
+        named.peek().is_some()
+            && serde_json::from_str::<Value>(&call.args).is_ok_and(|args| named.any(|action| action.args == args))
+    };
+    let exact = match context.asked {
+        [] => Vec::new(),
+        _ => message.tool_calls.iter().map(is_exact).collect(),
+    };
+    let mut layout = Layout { context, message, exact, flows: flows.collect(), out: Vec::new() };
     layout.message();
     layout.out
 }
@@ -90,6 +103,8 @@ pub fn segments(message: &Message, context: &MessageContext<'_>, old: Vec<Segmen
 struct Layout<'a> {
     context: &'a MessageContext<'a>,
     message: &'a Message,
+    /// For each call, whether an open question shows it with the same arguments.
+    exact: Vec<bool>,
     flows: Vec<(usize, bool, Flow)>,
     out: Vec<Segment>,
 }
@@ -131,7 +146,7 @@ impl Layout<'_> {
                 }
                 Part::Call(at) => {
                     if let Some(call) = message.tool_calls.get(*at) {
-                        self.call(call);
+                        self.call(*at, call);
                     }
                 }
             }
@@ -197,8 +212,17 @@ impl Layout<'_> {
         self.out.push(Segment { of: Some(self.context.number), body: Body::Flow { flow, from, is_reasoning, indent } });
     }
 
+    /// Returns whether an open question is about a call. A graph can ask about some calls of a message only.
+    fn is_asked(&self, at: usize, call: &ToolCall) -> bool {
+        let is_exact = |at: usize| self.exact.get(at).is_some_and(|exact| *exact);
+        let is_named = || self.context.asked.iter().any(|action| action.name == call.name);
+        let mut others = self.message.tool_calls.iter().enumerate().filter(|(_, other)| other.name == call.name);
+        // A question may show the arguments in another form.
+        self.context.asked.is_empty() || is_exact(at) || is_named() && !others.any(|(at, _)| is_exact(at))
+    }
+
     /// Adds a tool call and its result.
-    fn call(&mut self, call: &ToolCall) {
+    fn call(&mut self, at: usize, call: &ToolCall) {
         let width = self.context.measure.width;
         let answer = self.context.messages.answer(call);
         let is_whole = self.message.complete || answer.is_some();
@@ -210,7 +234,8 @@ impl Layout<'_> {
             let result = Line::of(Tone::Dim, "└ ");
             lines.push(match self.context.unanswered {
                 Unanswered::Running => result.with(Tone::Moving, "◐ ").with(Tone::Plain, "running"),
-                Unanswered::Waiting => result.with(Tone::Waiting, "◆ waiting for you"),
+                Unanswered::Waiting if self.is_asked(at, call) => result.with(Tone::Waiting, "◆ waiting for you"),
+                Unanswered::Waiting => result.with(Tone::Dim, "◌ no result yet"),
                 Unanswered::Failed => result.with(Tone::Bad, "✗ no result: the run failed"),
                 Unanswered::Later => result.with(Tone::Dim, "◌ no result yet at this checkpoint"),
                 Unanswered::Missing => result.with(Tone::Dim, "? no result"),

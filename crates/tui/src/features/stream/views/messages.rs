@@ -11,6 +11,7 @@ use crate::widgets::scroll::{LinePos, Place, ScrollList};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use runtail_core::config::Timestamps;
+use runtail_core::model::{Action, Question};
 use runtail_stream::Seq;
 use runtail_stream::projection::{Message, Messages, Projections, Role};
 use std::cell::RefCell;
@@ -39,6 +40,8 @@ struct Inputs {
     first: bool,
     writing: bool,
     unanswered: Unanswered,
+    /// The version of the status with the open questions; 0 if none is open.
+    questions: u64,
     /// The number of rules in front of the message, and the version of the status that they were made for.
     rules: (usize, u64),
 }
@@ -193,16 +196,19 @@ impl Blocks {
         let answers = message.tool_calls.iter().filter_map(|call| messages.answer(call));
         let rules = self.rules.count(key);
         let active = self.unanswered == Unanswered::Running;
+        let unanswered = match may_be_answered(messages, key, message) {
+            true => self.unanswered,
+            false => Unanswered::Missing,
+        };
+        let is_waiting = unanswered == Unanswered::Waiting;
         let inputs = Inputs {
             rev: message.rev,
             answers: answers.map(|answer| 1 + u64::from(answer.rev)).sum(),
             rewrites: message.rewrites,
             first: key == messages.evicted(),
             writing: active && !message.complete,
-            unanswered: match may_be_answered(messages, key, message) {
-                true => self.unanswered,
-                false => Unanswered::Missing,
-            },
+            unanswered,
+            questions: if is_waiting { projections.status.revision() } else { 0 },
             rules: (rules, if rules > 0 { projections.status.revision() } else { 0 }),
         };
         let mut cached = self.cached.borrow_mut();
@@ -212,6 +218,7 @@ impl Blocks {
             old => {
                 // A text that only grew is extended from its previous layout.
                 let grown = old.filter(|old| old.inputs.rewrites == inputs.rewrites);
+                let asked = if is_waiting { asked(projections) } else { Vec::new() };
                 let context = MessageContext {
                     messages,
                     number: key,
@@ -219,6 +226,7 @@ impl Blocks {
                     first: inputs.first || rules > 0,
                     writing: inputs.writing,
                     unanswered: inputs.unanswered,
+                    asked: &asked,
                     measure: self.measure,
                     clock: self.clock(projections, key, message),
                 };
@@ -333,6 +341,12 @@ fn may_be_answered(messages: &Messages, key: u64, message: &Message) -> bool {
     let after = usize::try_from(key - messages.evicted()).unwrap_or(usize::MAX).saturating_add(1);
     let later = messages.items().iter().skip(after);
     !later.take(MAX_CHECKED).any(|m| matches!(m.role, Role::Ai | Role::Human) && m.ns == message.ns)
+}
+
+/// Returns the actions that the open questions ask about; none if one of them asks something else.
+fn asked(projections: &Projections) -> Vec<Action> {
+    let actions: Vec<Vec<Action>> = projections.status.status().questions().iter().map(Question::actions).collect();
+    if actions.iter().any(Vec::is_empty) { Vec::new() } else { actions.concat() }
 }
 
 /// The messages as a scrollable list.
