@@ -105,8 +105,21 @@ fn the_end_of_a_pair_keeps_both_tabs_and_remembers_the_partner() {
         assert!(dash.app.stream.tabs.partner().is_some());
         dash.keys(end);
         assert!(dash.app.stream.tabs.partner().is_none(), "{end}");
-        assert_eq!((focused(&dash), tabs(&dash)), (SECOND, 2), "{end}");
+        // `|` keeps the stream with the focus.
+        let kept = if end == "<Tab>|" { FIRST } else { SECOND };
+        assert_eq!((focused(&dash), tabs(&dash)), (kept, 2), "{end}");
+        if kept == FIRST {
+            dash.keys("\\");
+            assert!(dash.app.stream.tabs.partner().is_some(), "the other one is remembered");
+            dash.keys("<Tab>|");
+        }
     }
+    // The footer names what it does.
+    dash.keys("\\9");
+    assert!(dash.screen().contains("| one stream"), "{}", dash.screen());
+    dash.keys("|");
+    assert!(dash.screen().contains("| split"), "{}", dash.screen());
+    dash.keys("1");
     // The view beside the stream's own is another split, which both leave alone.
     assert!(!dash.app.viewer().unwrap().split);
     // `q` closes the stream with the focus; the other one stays.

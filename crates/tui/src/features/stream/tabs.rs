@@ -164,6 +164,16 @@ impl Streams {
         self.change_beside(|beside| (beside.is_shown, beside.is_focused) = (false, false));
     }
 
+    /// Shows only the stream with the focus. The other one is remembered for the next pair.
+    pub fn keep_focused(&mut self) {
+        let (own, focused) = (self.shown, self.focused());
+        self.end_beside();
+        let (Some(own), Some(at)) = (own, focused.filter(|at| Some(*at) != own)) else { return };
+        let stream = self.open[own].id;
+        self.open[at].beside = Some(Beside { stream, is_shown: false, is_focused: false, is_zoomed: false });
+        self.show(at);
+    }
+
     /// Returns the stream of the shown tab, or the one beside it.
     pub(super) fn half(&self, is_partner: bool) -> Option<&Viewer> {
         let at = if is_partner { self.partner() } else { self.shown };

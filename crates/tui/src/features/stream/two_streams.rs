@@ -17,7 +17,7 @@ impl StreamState {
                 ));
             }
             Action::Beside => {}
-            Action::Split if self.tabs.partner().is_some() => self.tabs.end_beside(),
+            Action::Split if self.tabs.partner().is_some() => self.tabs.keep_focused(),
             _ => return None,
         }
         Some(Requests::none())

@@ -185,7 +185,7 @@ pub struct Viewer {
     /// The stream that its tab shows beside it.
     pub beside: Option<Beside>,
     /// The number of the half in which it was last laid out, if its page has two streams. It then shows one view.
-    pub(in crate::features::stream) half: Option<usize>,
+    pub half: Option<usize>,
     /// Whether that half has a frame, whose title is the breadcrumb.
     pub(in crate::features::stream) is_framed: bool,
     /// The state shown in the State view.
