@@ -155,6 +155,10 @@ fn keys_go_to_differences_and_hide_what_is_equal() {
     assert_eq!(title(&mut dash), "Final states · A → B");
     let screen = dash.screen();
     assert!(screen.contains("mails") && screen.contains("1 removed"), "{screen}");
+    // Esc first closes the final states.
+    dash.keys("<Esc>");
+    assert_eq!(title(&mut dash), "Step 0 · input · A");
+    dash.keys("d");
     // The mark is on the side with the focus, which Enter opens.
     let marked = |dash: &mut Dash| dash.screen().lines().find_map(|line| line.find('▌')).unwrap();
     let left = marked(&mut dash);
@@ -285,7 +289,11 @@ fn marked_threads_are_compared() {
     assert!(dash.screen().contains("Mark a thread or a run"));
     dash.keys("m");
     assert!(dash.screen().contains("1 marked"));
-    dash.keys("<Up>=");
+    // The mark is visible under the cursor, too.
+    dash.keys("<Up>");
+    let screen = dash.screen();
+    assert!(screen.lines().any(|line| line.contains("▌+")), "{screen}");
+    dash.keys("=");
     let is_asking = |dash: &Dash| matches!(dash.app.overlays.last(), Some(Overlay::Command(_)));
     assert!(is_asking(&dash), "with one marked row it asks for the other");
     dash.keys("<Esc>");

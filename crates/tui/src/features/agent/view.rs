@@ -101,7 +101,7 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
         let y = rows.y + i as u16;
         canvas.line(rows.x + 3, y, rows.w.saturating_sub(4), &line);
         if ids.get(number).is_some_and(|id| agent.is_marked(server, id)) {
-            canvas.foreign(rows.x + 1, y, 1, "+", Tone::Accent);
+            canvas.foreign(rows.x + 2, y, 1, "+", Tone::Accent);
         }
         if picker.selected.as_ref() == ids.get(number) {
             canvas.select_all(Area { h: 1, ..rows }, y, focused);

@@ -363,6 +363,11 @@ impl Component for ComparePage {
         requests
     }
 
+    fn back(&mut self, _quit: bool) -> Option<Requests> {
+        // First closes the final states.
+        std::mem::take(&mut self.shows_state).then(Requests::none)
+    }
+
     fn step(&mut self, cx: &Cx<'_>, lines: isize, whole_window: bool) {
         self.is_touched = true;
         let (rows, height) = (self.flat(), ComparePage::height(cx));
