@@ -497,6 +497,11 @@ fn cancel_outcomes_are_reported() {
     let (number, _) = planned(&dash.keys("x")).expect("a plan");
     dash.done(EffectResult::PlannedAction(number, Err(PlanError::Nothing("No run is active on this thread.".into()))));
     assert!(dash.app.overlays.is_empty());
+    assert_eq!(last_notice(&dash), "No run is active. To end the thread, press e, then x.");
+    // A thread that has nothing to end.
+    let mut dash = page((140, 40), &records("idle", "finished-state", json!([run("r1", "success")])));
+    let (number, _) = planned(&dash.keys("x")).expect("a plan");
+    dash.done(EffectResult::PlannedAction(number, Err(PlanError::Nothing("No run is active on this thread.".into()))));
     assert_eq!(last_notice(&dash), "No run is active on this thread.");
     // A server without rollback.
     let mut dash = page((140, 40), &running);

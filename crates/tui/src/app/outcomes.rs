@@ -3,11 +3,12 @@
 use super::{App, Overlay};
 use crate::features::changes::bulk::Bulk;
 use crate::features::changes::confirm::{Confirm, Proposal, Stage};
-use crate::session::Route;
+use crate::features::thread::why::can_end;
 use crate::session::effect::DeploymentDocument;
 use crate::session::msg::{Applied, Described, Effect, ResultPage};
 use crate::session::subject::Subject;
-use runtail_api::{ApiError, Choice, Kind, PlanError};
+use crate::session::{Lookup, Route};
+use runtail_api::{ApiError, Choice, Kind, PlanError, ThreadIntent};
 use runtail_core::model::Preview;
 use runtail_core::text;
 use std::sync::Arc;
@@ -72,6 +73,7 @@ impl App {
             }
             // There is nothing to do, so a notice replaces the dialog.
             (Some(_), Err(PlanError::Nothing(why))) => {
+                let why = self.where_to_end(number).unwrap_or(why);
                 self.close_confirm(number);
                 self.notify(false, why);
             }
@@ -81,6 +83,20 @@ impl App {
             (None, Err(_)) => {}
         }
         Vec::new()
+    }
+
+    /// Returns where a thread without an active run is ended, if the user wanted to cancel that run.
+    fn where_to_end(&mut self, number: u64) -> Option<String> {
+        let confirm = self.confirm_of(number)?;
+        let Proposal::Thread(server, ThreadIntent::Cancel { thread, run: None, .. }) = &confirm.proposal else {
+            return None;
+        };
+        let (server, thread) = (server.clone(), thread.clone());
+        let view = self.shown_thread().filter(|view| *view.server == server && view.thread_id == Some(&*thread))?;
+        let (explain, end) = (self.session.key("stream.explain"), self.session.key("why.cancel"));
+        let has_keys = !explain.is_empty() && !end.is_empty();
+        (has_keys && can_end(&view))
+            .then(|| format!("No run is active. To end the thread, press {explain}, then {end}."))
     }
 
     /// Applies what reading the target of a previewed change again has shown.

@@ -100,7 +100,7 @@ pub(super) fn why(view: &ThreadView<'_>, session: &Session) -> Why {
 }
 
 /// Returns whether a thread stopped with nodes left to run, and its server can end it.
-pub(super) fn can_end(view: &ThreadView<'_>) -> bool {
+pub(crate) fn can_end(view: &ThreadView<'_>) -> bool {
     let has_next = view.records.state().is_some_and(|state| !state.next.is_empty());
     has_next
         && view.offers.ends
