@@ -287,6 +287,12 @@ fn first_run_looks_again_and_opens_an_address() {
     dash.done(EffectResult::LocalServer(None));
     insta::assert_snapshot!("first_run_80x24", dash.screen());
     assert_eq!(dash.keys("2"), [Effect::FindLocalServer]);
+    // An empty address is named, with a way out.
+    dash.keys("4<Enter>");
+    let screen = dash.screen();
+    assert!(screen.contains("Enter the URL of an agent server.") && screen.contains("Esc back"), "{screen}");
+    dash.keys("<Esc>");
+    assert!(!dash.screen().contains("Enter the URL"), "{}", dash.screen());
     assert!(dash.keys("4https://api.smith.langchain.com<Enter>").is_empty());
     assert!(dash.screen().contains("the LangSmith region us"), "{}", dash.screen());
     dash.keys("<Esc>4bot.example.com<Enter>");

@@ -163,7 +163,11 @@ impl Component for FirstRun {
             Code::Up | Code::Down => return None,
             Code::Enter => {
                 let address = input.text();
-                if address.trim().is_empty() { Requests::none() } else { self.define(&address) }
+                if address.trim().is_empty() {
+                    self.problem = Some("Enter the URL of an agent server.".into());
+                    return Some(Requests::none());
+                }
+                self.define(&address)
             }
             _ => {
                 input.key(key);
@@ -211,7 +215,7 @@ impl Component for FirstRun {
 
     fn hints(&self) -> Option<&'static [&'static str]> {
         let is_typing = self.address.is_some();
-        is_typing.then_some(&["first_run.choose"])
+        is_typing.then_some(&["first_run.choose", "app.back"])
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
