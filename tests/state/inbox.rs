@@ -524,3 +524,111 @@ fn threads_on_open_pages_are_rows_where_the_server_cannot_search() {
     // Its page can answer. The server has no state to check, so the thread can't be ended safely.
     assert!(screen.contains("a answer") && !screen.contains("end the thread"), "{screen}");
 }
+
+/// Returns the id of the selected thread.
+fn selected(dash: &mut Dash) -> String {
+    match dash.keys("y").as_slice() {
+        [Effect::Copy(id)] => id.clone(),
+        other => panic!("{other:?}\n{}", dash.screen()),
+    }
+}
+
+#[test]
+fn a_tile_opens_what_waits_on_its_deployment() {
+    let mut dash = full((140, 40));
+    dash.keys("PP<Right>");
+    let screen = dash.screen();
+    assert!(screen.contains("invoice-agent"), "{screen}");
+    dash.keys("<Enter>");
+    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Inbox(_))), "{}", dash.screen());
+    assert!(selected(&mut dash).ends_with("051f"), "{}", dash.screen());
+    // A filter that would hide it is removed, and older rows don't take the cursor.
+    dash.keys("/approval<Enter><Esc>");
+    dash.keys("/approval<Enter>PP");
+    let older = thread(&dash, "01a1fbb5-0000-7000-8000-00000000beef", "extract", 90, Some(InboxCause::Breakpoint));
+    let rows = vec![older, refund(&dash), approval(&dash)];
+    answer(&mut dash, &support(), listed(rows));
+    dash.keys("<Esc><Esc>");
+    dash.keys("PP<Right><Enter>");
+    assert!(selected(&mut dash).ends_with("051f"), "{}", dash.screen());
+    let older = thread(&dash, "01a1fbb5-0000-7000-8000-00000000feed", "extract", 99, Some(InboxCause::Breakpoint));
+    let newer = thread(&dash, "01a1fbb5-0000-7000-8000-00000000051f", "extract", 4, Some(InboxCause::Breakpoint));
+    answer(&mut dash, &server("us", "invoice-agent", 2002), listed(vec![older, newer]));
+    assert!(selected(&mut dash).ends_with("051f"), "{}", dash.screen());
+    dash.keys("<Esc>");
+    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Glance(_))), "{}", dash.screen());
+    // Also back from a thread that was opened there.
+    dash.keys("<Enter><Enter><Esc>");
+    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Inbox(_))), "{}", dash.screen());
+    dash.keys("<Esc>");
+    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Glance(_))), "{}", dash.screen());
+}
+
+#[test]
+fn a_thread_that_the_inbox_opened_returns_to_it() {
+    for leave in ["<Esc>", "q", "i<Esc><Esc>"] {
+        let mut dash = full((140, 40));
+        dash.keys("i<Down>");
+        let before = selected(&mut dash);
+        dash.keys("<Enter>");
+        assert!(dash.app.overlays.is_empty());
+        dash.keys(leave);
+        assert!(matches!(dash.app.overlays.last(), Some(Overlay::Inbox(_))), "{leave}: {}", dash.screen());
+        assert_eq!(selected(&mut dash), before);
+        dash.keys("<Esc>");
+        assert!(dash.app.overlays.is_empty(), "{}", dash.screen());
+    }
+    // The first row stays selected although an older one arrives, and the filter is kept.
+    let mut dash = full((140, 40));
+    dash.keys("i/support-bot<Enter>");
+    let before = selected(&mut dash);
+    dash.keys("<Enter>");
+    let older = thread(&dash, "01a1fbb5-0000-7000-8000-00000000beef", "extract", 90, Some(InboxCause::Breakpoint));
+    let rows = vec![older, refund(&dash), approval(&dash)];
+    answer(&mut dash, &support(), listed(rows));
+    dash.keys("<Esc>");
+    assert_eq!(selected(&mut dash), before);
+    let screen = dash.screen();
+    assert!(screen.contains("/support-bot") && !screen.contains("invoice-agent ›"), "{screen}");
+    // Another page is left to its lists.
+    dash.keys("<Esc><Enter>");
+    dash.app.open_server(support());
+    dash.keys("<Esc>");
+    assert!(dash.app.overlays.is_empty(), "{}", dash.screen());
+}
+
+#[test]
+fn news_wait_until_an_answer_to_a_key_was_shown() {
+    let news = |dash: &mut Dash| {
+        let id = format!("01a1fbb5-0000-7000-8000-0000000{:05}", dash.app.session.notified);
+        let asked = thread(dash, &id, "extract", 0, Some(InboxCause::Breakpoint));
+        let rows = vec![asked, refund(dash), approval(dash)];
+        answer(dash, &support(), listed(rows));
+    };
+    let mut dash = full((140, 40));
+    dash.app.notify(false, "Answer sent.");
+    dash.pass(1);
+    news(&mut dash);
+    assert_eq!(dash.app.notice().map(|notice| notice.text.as_str()), Some("Answer sent."));
+    assert!(dash.app.next_tick().is_some_and(|tick| tick <= std::time::Duration::from_secs(3)));
+    dash.pass(3);
+    let said = |dash: &Dash| dash.app.notice().map(|notice| notice.text.clone()).unwrap_or_default();
+    assert!(said(&dash).contains("paused at a breakpoint"), "{}", said(&dash));
+    // It has its own time, and a key that dismisses the answer shows it at once.
+    dash.pass(3);
+    assert!(said(&dash).contains("paused at a breakpoint"), "{}", said(&dash));
+    dash.pass(1);
+    assert_eq!(said(&dash), "");
+    dash.app.notify(false, "Answer sent.");
+    news(&mut dash);
+    dash.pass(3);
+    dash.keys("<Down>");
+    assert!(said(&dash).contains("paused at a breakpoint"), "{}", said(&dash));
+    // News don't wait for each other.
+    let before = said(&dash);
+    news(&mut dash);
+    assert_ne!(said(&dash), before);
+    // An answer covers news.
+    dash.app.notify(false, "Answer sent.");
+    assert_eq!(said(&dash), "Answer sent.");
+}

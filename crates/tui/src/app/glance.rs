@@ -17,8 +17,10 @@ impl App {
     /// Shows the strip above the deployments, then the page, then neither.
     pub(super) fn turn_glance(&mut self) {
         let is_page = |overlay: &Overlay| matches!(overlay, Overlay::Glance(_));
-        if self.overlays.iter().any(is_page) {
-            self.overlays.retain(|overlay| !is_page(overlay));
+        let is_shown = self.overlays.last().is_some_and(is_page);
+        // Below another page it is brought to the top.
+        self.overlays.retain(|overlay| !is_page(overlay));
+        if is_shown {
             self.has_strip = false;
             return;
         }
@@ -165,7 +167,8 @@ impl App {
             Some(deployment) => Opens::Deployment(deployment.id.clone()),
             None => Opens::Deployment(row.name.clone()),
         };
-        let opens = if rank == Rank::Waiting { Opens::Inbox } else { opens };
+        let server = row.server(&self.session.profiles).filter(|_| rank == Rank::Waiting);
+        let opens = server.map_or(opens, Opens::Inbox);
         Tile {
             id: row.id.clone(),
             rank,

@@ -108,6 +108,8 @@ pub struct App {
     pub prompt: Option<Prompt>,
     /// The requested record that is still awaited.
     pub pending_record: Option<Described>,
+    /// The shown thread, if the inbox opened it, and the page below the inbox.
+    from_inbox: Option<inbox::FromInbox>,
     /// The tabs of the last session, and those for the next.
     restore: restore::Restore,
     /// Whether the dashboard should quit.
@@ -148,6 +150,7 @@ impl App {
             prompt: None,
             pending_record: None,
             held_key: None,
+            from_inbox: None,
             restore: restore::Restore::default(),
             quit: false,
         };
@@ -227,7 +230,9 @@ impl App {
         let place = (self.overlays.len(), self.context(), self.viewer().map(|viewer| (viewer.id, viewer.view())));
         match self.notice_place {
             _ if number != before => self.notice_place = Some((number, place)),
-            Some((of, at)) if of == number && at != place => self.session.notice_until = None,
+            Some((of, at)) if of == number && at != place && !self.session.shows_news() => {
+                self.session.notice_until = None;
+            }
             _ => {}
         }
     }

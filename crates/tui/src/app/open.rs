@@ -130,10 +130,13 @@ impl App {
                     return effects;
                 }
             }
+            Route::Inbox(server) => self.open_inbox_at(&server),
             Route::Thread(thread) => {
+                let from = self.page_to_return_to(&thread);
                 let mut effects = self.leave_overlays();
                 effects.extend(self.open_behind(thread.server.clone()));
                 self.show_thread_page(&thread);
+                self.from_inbox = from;
                 return effects;
             }
             Route::Graph(server, assistant, name) => {

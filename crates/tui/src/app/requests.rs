@@ -98,6 +98,7 @@ impl App {
                 if self.agent.server.is_none() {
                     self.focus = Pane::Deployments;
                 }
+                self.return_to_inbox();
             }
             Request::WatchThread(thread) => {
                 let said = self.inbox.toggle_watch(&thread);

@@ -37,7 +37,7 @@ impl App {
         let mut next = self.session.profiles.iter().filter_map(|profile| self.header_tick(profile)).min();
         let mut also = |tick: Option<Duration>| next = next.into_iter().chain(tick).min();
         also(self.save_tick());
-        also(self.notice().and(self.session.notice_until).map(|until| duration_between(until, self.session.now)));
+        also(self.session.notice_changes_at().map(|at| duration_between(at, self.session.now)));
         also(self.overlays.last().and_then(|top| top.next_tick(&self.overlay_cx(false))));
         // Header and footer stay visible around an overlay.
         if self.overlays.iter().all(|overlay| matches!(overlay, Overlay::Command(_))) {

@@ -20,6 +20,7 @@ pub fn update(app: &mut App, at: jiff::Timestamp, msg: Msg) -> Vec<Effect> {
 
 fn route(app: &mut App, at: jiff::Timestamp, msg: Msg) -> Vec<Effect> {
     app.session.now = at;
+    app.session.show_waiting_news();
     if !matches!(msg, Msg::Subscription { .. }) {
         app.relayout();
     }
@@ -81,6 +82,9 @@ fn route(app: &mut App, at: jiff::Timestamp, msg: Msg) -> Vec<Effect> {
         Msg::TaskPanicked { key, text } => app.on_panic(key, &text),
         Msg::Configured(read) => app.reconfigure(read),
     };
+    app.forget_inbox();
+    // The key may have hidden the notice before them.
+    app.session.show_waiting_news();
     app.relayout();
     effects
 }

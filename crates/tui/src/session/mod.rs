@@ -110,8 +110,12 @@ pub struct Session {
     pub notices: Vec<Notification>,
     /// The number of notices so far.
     pub notified: u64,
-    /// Until when the footer shows the newest notice.
+    /// Until when the footer shows its notice.
     pub notice_until: Option<Timestamp>,
+    /// The notice of the footer, and since when it is shown there.
+    footer: Option<(Notification, Timestamp)>,
+    /// The newest news that came while the footer showed an answer to a key.
+    waiting_news: Option<Notification>,
     /// When the user last refreshed.
     pub refreshed_at: Option<Timestamp>,
     /// Incremented by each manual refresh and each change of the profiles in use, which restart the affected polls.
@@ -145,6 +149,8 @@ impl Session {
             notices: Vec::new(),
             notified: 0,
             notice_until: None,
+            footer: None,
+            waiting_news: None,
             refreshed_at: None,
             epoch: Epoch::default(),
             next_stream: Ids::default(),
@@ -232,20 +238,51 @@ impl Session {
 
     fn add_notice(&mut self, error: bool, text: String, news: Option<StatusRole>) {
         self.notified += 1;
-        self.notices.push(Notification { at: self.now, error, text, news });
+        let notice = Notification { at: self.now, error, text, news };
+        self.notices.push(notice.clone());
         if self.notices.len() > MAX_NOTICES {
             self.notices.remove(0);
         }
+        match news.is_some() && self.answer_until().is_some() {
+            true => self.waiting_news = Some(notice),
+            false => self.show_notice(notice),
+        }
+    }
+
+    fn show_notice(&mut self, notice: Notification) {
         // A failure stays until the next key.
-        let seconds = if error { ERROR_DURATION } else { NOTICE_DURATION };
+        let seconds = if notice.error { ERROR_DURATION } else { NOTICE_DURATION };
         self.notice_until = self.now.checked_add(seconds).ok();
+        self.footer = Some((notice, self.now));
+    }
+
+    /// Returns until when the footer keeps an answer to a key, which news don't cover.
+    fn answer_until(&self) -> Option<Timestamp> {
+        let (notice, since) = self.footer.as_ref().filter(|(notice, _)| notice.news.is_none())?;
+        let until = self.notice_until?.min(since.checked_add(NOTICE_DURATION).ok()?);
+        (notice.at <= self.now && self.now < until).then_some(until)
+    }
+
+    /// Shows the news that waited for an answer to a key to be read.
+    pub fn show_waiting_news(&mut self) {
+        if self.answer_until().is_none()
+            && let Some(news) = self.waiting_news.take()
+        {
+            self.show_notice(news);
+        }
+    }
+
+    /// Returns when the notice of the footer changes.
+    pub fn notice_changes_at(&self) -> Option<Timestamp> {
+        let waits = self.answer_until().filter(|_| self.waiting_news.is_some());
+        waits.or(self.notice().and(self.notice_until))
     }
 
     /// Removes the notice from the footer if it was shown long enough to be read.
     pub fn dismiss_read_notice(&mut self) {
         // `abs`: if the clock was set back, the notice must not stay.
-        let is_read = |n: &Notification| self.now.duration_since(n.at).abs() > SignedDuration::from_secs(2);
-        if self.notices.last().is_some_and(is_read) {
+        let is_read = |since: Timestamp| self.now.duration_since(since).abs() > SignedDuration::from_secs(2);
+        if self.footer.as_ref().is_some_and(|(_, since)| is_read(*since)) {
             self.notice_until = None;
         }
     }
@@ -253,7 +290,12 @@ impl Session {
     /// Returns the notice that the footer shows.
     pub fn notice(&self) -> Option<&Notification> {
         let until = self.notice_until?;
-        self.notices.last().filter(|n| self.now < until && n.at <= self.now)
+        self.footer.as_ref().map(|(notice, _)| notice).filter(|notice| self.now < until && notice.at <= self.now)
+    }
+
+    /// Returns whether the notice of the footer is news from elsewhere.
+    pub fn shows_news(&self) -> bool {
+        self.notice().is_some_and(|notice| notice.news.is_some())
     }
 
     /// Restarts every poll.

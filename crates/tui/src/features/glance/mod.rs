@@ -8,6 +8,7 @@ mod view;
 pub use page::{GlancePage, until_next_second};
 pub use view::{STRIP, strip};
 
+use crate::session::msg::ServerRef;
 use crate::widgets::line::Tone;
 use jiff::Timestamp;
 
@@ -45,7 +46,8 @@ pub struct Count {
 pub enum Opens {
     /// A row of the list of deployments, by its id.
     Deployment(String),
-    Inbox,
+    /// What waits on this server.
+    Inbox(ServerRef),
     Profiles,
     Nothing,
 }

@@ -107,9 +107,8 @@ impl Component for GlancePage {
                     Some(Opens::Deployment(id)) => {
                         Requests::from(Request::Close).and(Request::Go(Destination::Deployment(id.clone())))
                     }
-                    Some(Opens::Inbox) => {
-                        Requests::from(Request::Close).and(Request::Do(Context::Global, Action::Inbox))
-                    }
+                    // This page stays below, so that Esc goes back to it.
+                    Some(Opens::Inbox(server)) => Route::Inbox(server.clone()).into(),
                     Some(Opens::Profiles) => Requests::from(Request::Close).and(Route::Profiles),
                     Some(Opens::Nothing) | None => Requests::none(),
                 };

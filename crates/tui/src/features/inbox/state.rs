@@ -202,8 +202,7 @@ impl Inbox {
 
     /// Returns the answer of a server, which may be known by another name.
     fn read_of(&self, server: &ServerRef) -> Option<(&ServerRef, &ServerRead)> {
-        let same = |known: &&ServerRef| known.profile == server.profile && address(known) == address(server);
-        self.reads.iter().find(|(known, _)| same(known))
+        self.reads.iter().find(|(known, _)| is_same(known, server))
     }
 
     /// Sets or removes the failed newest revision of a deployment, by the id of its row. Returns whether that changed anything.
@@ -397,6 +396,11 @@ enum State {
 /// Returns the address of a server without what makes no difference.
 fn address(server: &ServerRef) -> &str {
     server.url.trim_end_matches('/')
+}
+
+/// Returns whether two names are of one server.
+pub(super) fn is_same(a: &ServerRef, b: &ServerRef) -> bool {
+    a.profile == b.profile && address(a) == address(b)
 }
 
 /// Returns the key of a thread, which doesn't depend on the name of its server.

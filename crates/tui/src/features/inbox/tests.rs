@@ -220,3 +220,34 @@ fn the_layout_fits_every_size() {
         }
     }
 }
+
+#[test]
+fn a_wanted_row_is_selected_when_it_arrives_unless_a_key_was_pressed() {
+    for is_key_pressed in [false, true] {
+        let mut inbox = inbox(&["bot", "desk"]);
+        read(&mut inbox, 0, vec![asking("other", "q1", 0)]);
+        let mut page = InboxPage::new(inbox.listing().clone());
+        page.prefer(server("desk"));
+        let select = |page: &mut InboxPage| {
+            page.select_row(20);
+            page.selected().map(|row| row.key.rsplit(' ').next().unwrap_or_default().to_string())
+        };
+        assert_eq!(select(&mut page), None, "a key must not act on a thread of another server");
+        if is_key_pressed {
+            page.forget_wanted();
+            assert_eq!(select(&mut page).as_deref(), Some("other"));
+        }
+        let rows = vec![asking("newer", "q3", 5), failed("oldest", 1), asking("older", "q2", 4)];
+        inbox.on_read(&server("desk"), (at(6), at(6)), listing(rows));
+        page.update_listing(inbox.listing());
+        assert_eq!(select(&mut page).as_deref(), Some(if is_key_pressed { "other" } else { "older" }));
+    }
+    // Without a waiting thread it is a failed one.
+    let mut inbox = inbox(&["bot", "desk"]);
+    read(&mut inbox, 0, vec![asking("other", "q1", 0)]);
+    inbox.on_read(&server("desk"), (at(6), at(6)), listing(vec![failed("failed", 1)]));
+    let mut page = InboxPage::new(inbox.listing().clone());
+    page.prefer(server("desk"));
+    page.select_row(20);
+    assert!(page.selected().is_some_and(|row| row.key.ends_with(" failed")));
+}
