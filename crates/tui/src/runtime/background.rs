@@ -12,8 +12,10 @@ use tokio::time::Instant;
 pub(super) const QUERY: &str = "\x1b]11;?\x1b\\";
 /// How long a reply is expected. After that, Alt+] is a key again.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long what looks like a part of a reply is held back for the next one.
-const GAP: Duration = Duration::from_millis(60);
+/// How long a lone Esc is held back for the rest of a reply.
+const ESC_GAP: Duration = Duration::from_millis(60);
+/// The same for the beginning of a reply, which nobody types: a slow connection or a busy machine may take longer.
+const GAP: Duration = Duration::from_secs(5);
 /// How long the end of the dashboard is delayed for a reply, which the shell would otherwise read as typed text.
 const LAST_CHANCE: Duration = Duration::from_millis(200);
 /// The longest reply between its escape and its end: `]11;rgba:` and four colors of four digits.
@@ -65,7 +67,7 @@ impl Replies {
 
     /// Returns when the held events are keys after all.
     pub fn deadline(&self) -> Option<Instant> {
-        self.held_at.map(|at| at + GAP)
+        self.held_at.map(|at| at + if self.text.is_empty() { ESC_GAP } else { GAP })
     }
 
     /// Takes one event of the terminal.
@@ -267,9 +269,12 @@ mod tests {
     fn esc_is_delayed_only_while_a_reply_is_due() {
         let (mut replies, now) = asked();
         assert_eq!(feed(&mut replies, vec![ESC], now), (Vec::new(), None));
-        assert_eq!(replies.deadline(), Some(now + GAP));
+        assert_eq!(replies.deadline(), Some(now + ESC_GAP));
         assert_eq!((replies.give_up(), replies.deadline()), (vec![ESC], None));
         assert_eq!(feed(&mut replies, vec![ESC, plain('x')], now), (vec![ESC, plain('x')], None));
+        feed(&mut replies, vec![press(']', KeyModifiers::ALT)], now);
+        assert_eq!(replies.deadline(), Some(now + GAP), "the rest may be late");
+        replies.give_up();
         feed(&mut replies, reply("11;rgb:0/0/0", false, false), now);
         assert_eq!(feed(&mut replies, vec![ESC], now), (vec![ESC], None), "the query was answered");
     }
