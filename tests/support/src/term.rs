@@ -35,9 +35,11 @@ fn color(color: vt100::Color) -> Color {
     }
 }
 
-/// The queries that a terminal replies to: the cursor's position, its attributes, and its background color, a dark gray.
-const QUERIES: [(&str, &str); 3] =
-    [("\x1b[6n", "\x1b[1;1R"), ("\x1b[c", "\x1b[?62;22c"), ("\x1b]11;?\x1b\\", "\x1b]11;rgb:1c1c/1c1c/1c1c\x1b\\")];
+/// The queries that a terminal replies to: the cursor's position, and its attributes. Another one is its background color.
+const QUERIES: [(&str, &str); 2] = [("\x1b[6n", "\x1b[1;1R"), ("\x1b[c", "\x1b[?62;22c")];
+/// The background that a terminal reports.
+const DARK: &str = "1c1c/1c1c/1c1c";
+const LIGHT: &str = "ffff/ffff/ffff";
 
 impl Term {
     /// Starts the binary with these arguments in a terminal of this size.
@@ -51,7 +53,15 @@ impl Term {
     pub fn spawn_with(env: &[(&str, &str)], args: &[&str], cols: u16, rows: u16) -> Term {
         let mut line = vec![Term::binary()];
         line.extend(args.iter().map(|&arg| arg.to_owned()));
-        Term::start(env, &line, cols, rows)
+        Term::start(env, &line, (cols, rows), DARK)
+    }
+
+    /// [`Term::spawn`] in a terminal with a white background.
+    #[track_caller]
+    pub fn spawn_on_white(args: &[&str], cols: u16, rows: u16) -> Term {
+        let mut line = vec![Term::binary()];
+        line.extend(args.iter().map(|&arg| arg.to_owned()));
+        Term::start(&[], &line, (cols, rows), LIGHT)
     }
 
     /// Starts the binary as a job of an interactive shell. When the job stops, the shell prints `job stopped`, waits for a
@@ -62,7 +72,7 @@ impl Term {
         let mut line: Vec<_> = ["bash", "-c", script, "bash"].map(str::to_owned).into();
         line.push(Term::binary());
         line.extend(args.iter().map(|&arg| arg.to_owned()));
-        Term::start(&[], &line, cols, rows)
+        Term::start(&[], &line, (cols, rows), DARK)
     }
 
     /// Starts the binary with a shell script, in which it is `"$@"`.
@@ -71,7 +81,7 @@ impl Term {
         let mut line: Vec<_> = ["bash", "-c", script, "bash"].map(str::to_owned).into();
         line.push(Term::binary());
         line.extend(args.iter().map(|&arg| arg.to_owned()));
-        Term::start(&[], &line, cols, rows)
+        Term::start(&[], &line, (cols, rows), DARK)
     }
 
     fn binary() -> String {
@@ -79,7 +89,7 @@ impl Term {
     }
 
     #[track_caller]
-    fn start(env: &[(&str, &str)], line: &[String], cols: u16, rows: u16) -> Term {
+    fn start(env: &[(&str, &str)], line: &[String], (cols, rows): (u16, u16), background: &'static str) -> Term {
         let pty = native_pty_system().openpty(size(cols, rows)).expect("a pseudo-terminal");
         let mut command = CommandBuilder::new(&line[0]);
         command.args(&line[1..]);
@@ -111,7 +121,8 @@ impl Term {
                 shown.raw.extend_from_slice(bytes);
                 drop(shown);
                 // A terminal replies to queries.
-                for (query, reply) in QUERIES {
+                let color = format!("\x1b]11;rgb:{background}\x1b\\");
+                for (query, reply) in [QUERIES[0], QUERIES[1], ("\x1b]11;?\x1b\\", &*color)] {
                     if bytes.windows(query.len()).any(|window| window == query.as_bytes()) {
                         let _ = lock(&replies).write_all(reply.as_bytes());
                     }
