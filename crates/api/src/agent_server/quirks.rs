@@ -145,7 +145,7 @@ impl Quirks {
         self.lacks_thread_count.store(true, Ordering::Relaxed);
     }
 
-    /// Returns the calls that may report the server's health: those that it has not answered to lack.
+    /// Returns the calls that may report the server's health: those that it is not known to lack.
     pub(super) fn health_calls(&self) -> &'static [&'static str] {
         HEALTH_CALLS.get(self.health_call.load(Ordering::Relaxed).into()..).unwrap_or_default()
     }

@@ -84,7 +84,7 @@ impl Imported {
     /// Returns its definition for the configuration file.
     pub fn text(&self) -> Arc<str> {
         let definition = profile_template(Some(&self.profile));
-        // The comment says where the profile comes from, once the other file is forgotten.
+        // The comment says where the profile comes from, in case the other file is removed.
         let (head, rest) = definition.split_once('\n').unwrap_or((&definition, ""));
         format!("{head}\n# From {}.\n{rest}", text::clean(&short(&self.file))).into()
     }

@@ -148,7 +148,7 @@ impl Lookup for App {
                     false => (name(a), a.graph_id.clone()),
                 };
                 let mut named: Vec<Named> = assistants.iter().map(named).collect();
-                // A name comes before longer ones that begin with it.
+                // List a name before longer ones that begin with it.
                 named.sort();
                 named
             }

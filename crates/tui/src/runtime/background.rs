@@ -14,7 +14,7 @@ pub(super) const QUERY: &str = "\x1b]11;?\x1b\\";
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a lone Esc is held back for the rest of a reply.
 const ESC_GAP: Duration = Duration::from_millis(60);
-/// The same for the beginning of a reply, which is no usual input: a slow connection or a busy machine may take longer.
+/// The same for the beginning of a reply, which is not usual input: a slow connection or a busy machine may take longer.
 const GAP: Duration = Duration::from_secs(5);
 /// How long the end of the dashboard is delayed for a reply, which the shell would otherwise read as typed text.
 const LAST_CHANCE: Duration = Duration::from_millis(200);

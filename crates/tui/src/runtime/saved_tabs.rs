@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Reads the tabs of the last session; `None` if there is no file.
 ///
 /// # Errors
-/// Says why the file is of no use.
+/// Says why the file can't be used.
 pub(super) fn read(file: &TabsFile) -> Result<Option<SavedTabs>, String> {
     let mut text = String::new();
     let opened = match files::open(&file.path) {

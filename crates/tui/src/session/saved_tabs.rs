@@ -85,7 +85,7 @@ impl SavedTabs {
     /// Parses a file.
     ///
     /// # Errors
-    /// Says why the file is of no use.
+    /// Says why the file can't be used.
     pub fn parse(text: &str) -> Result<SavedTabs, String> {
         let read: SavedTabs = serde_json::from_str(text).map_err(|e| {
             // The position is enough: the message could repeat what a damaged file contains.

@@ -146,7 +146,7 @@ impl Columns {
         let mut line = Line::new();
         for ((tone, text), width) in cells.into_iter().zip(self.0).filter(|(_, width)| *width > 0) {
             let text = text::clean(&text).into_owned();
-            // The last column, the state, gets the rest of the width. Its reason is shown whole or not at all; the details have it.
+            // The last column, the state, gets the rest of the width. A reason that doesn't fit is only in the details.
             let text = match text.split_once(": ") {
                 Some((state, _)) if width == usize::MAX && text::width(&text) > self.1 => state.into(),
                 _ => text::fit(&text, width),
