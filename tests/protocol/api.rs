@@ -3,7 +3,7 @@
 use futures::StreamExt;
 use runtail_api::{CancelAction, ControlPlane, DeploymentQuery, Http, Kind, ServerKind, ThreadQuery};
 use runtail_core::config::SecretSource;
-use runtail_core::model::{AuthAuthenticateRequest, DeploymentSpec, Format, Intent, RunCreate};
+use runtail_core::model::{AuthAuthenticateRequest, DeploymentSpec, Format, Intent, RunCreate, ThreadFacts};
 use runtail_testkit::common;
 use runtail_testkit::common::{BEARER, CANARY, Server, json, profile, response};
 use secrecy::SecretString;
@@ -280,6 +280,35 @@ async fn threads_and_runs_are_created_and_cancelled() {
     assert_eq!(seen[2].query, "wait=0&action=rollback");
     assert_eq!((seen[3].method.as_str(), seen[3].path.as_str()), ("DELETE", "/threads/t/runs/r"));
     assert_eq!(agent.base(), server.url.as_str().trim_end_matches('/'));
+}
+
+#[tokio::test]
+async fn a_failed_row_gets_its_error_from_the_record_of_the_thread() {
+    let failed = r#"{"thread_id":"t","status":"error","updated_at":"2026-11-21T13:00:00Z"}"#;
+    let error = r#"{"error":"GraphRecursionError","message":"Recursion limit of 5 reached"}"#;
+    let record = failed.replace('}', &format!(r#","error":{error}}}"#));
+    for (record, run, expected, requests) in [
+        (record.as_str(), r#"{"run_id":"r","status":"error"}"#, "GraphRecursionError: Recursion limit of 5 reached", 2),
+        // Neither has one: the state is the last place to look.
+        (failed, r#"{"run_id":"r","status":"error"}"#, "ValueError: n", 3),
+        // Aegra's run has it.
+        (failed, r#"{"run_id":"r","status":"error","error_message":"boom"}"#, "boom", 2),
+    ] {
+        let (record, run) = (record.to_string(), run.to_string());
+        let server = Server::start(move |seen| match seen.path.as_str() {
+            "/threads/t" => json(200, &record),
+            "/threads/t/runs" => json(200, format!("[{run}]")),
+            "/threads/t/state" => {
+                json(200, r#"{"values":{},"next":["a"],"tasks":[{"id":"x","name":"a","error":"ValueError: n"}]}"#)
+            }
+            _ => json(404, "{}"),
+        })
+        .await;
+        let facts = ThreadFacts::read(failed).unwrap();
+        let status = server.agent().listed_status("t", &facts).await.unwrap();
+        assert_eq!(status.error(), Some(expected));
+        assert_eq!(server.seen().len(), requests, "{expected}");
+    }
 }
 
 /// How a server lists runs.

@@ -282,7 +282,7 @@ impl AgentServer {
                 };
                 match record.error {
                     Some(_) => Ok((status_of_record(&record), None)),
-                    None => self.listed_status_and_limit(id, &record).await,
+                    None => self.listed_status_and_limit(id, &record, true).await,
                 }
             }
             _ if listed.may_be_stale() => Ok((self.checked_questions(id, facts).await?, None)),

@@ -156,25 +156,37 @@ impl AgentServer {
         self.load_thread(thread).await
     }
 
-    /// The status of a listed thread. Only what may change what the list says is read: the newest run, the runs that wait
-    /// where one is active, and the state where it alone tells why the thread stands still.
+    /// Returns the status of a listed thread. Reads only what may change what the list says: the newest run, the runs that wait
+    /// where one is active, the record of a failed thread for its error, and the state where nothing else shows why the thread
+    /// stopped.
     ///
     /// # Errors
     /// See [`ApiError`]. A part that the server does not offer, or that is too large, counts as missing.
     pub async fn listed_status(&self, thread: &str, facts: &ThreadFacts) -> Result<ThreadStatus, ApiError> {
-        Ok(self.listed_status_and_limit(thread, facts).await?.0)
+        Ok(self.listed_status_and_limit(thread, facts, false).await?.0)
     }
 
     /// Does the same, and returns the limit of steps that its newest run reached, by the records that were read for the status.
+    /// `is_record`: the facts are those of the thread's own record, not of a list.
     pub(crate) async fn listed_status_and_limit(
         &self,
         thread: &str,
         facts: &ThreadFacts,
+        is_record: bool,
     ) -> Result<(ThreadStatus, Option<StepLimit>), ApiError> {
         // Aegra calls a thread idle while one of its older runs is running.
         let limit = if facts.status == "busy" { RUNS } else { RUNS_LISTED };
         let runs = listed(self.runs_raw(thread, limit, 0, MAX_LISTED).await.map(|rows| list(&rows)))?;
         let runs = runs.and_then(|json| RunFacts::read_all(&json).ok());
+        let explains = |run: &RunFacts| run.error.is_some() || run.is_active();
+        let is_explained = facts.error.is_some() || runs.iter().flatten().any(explains);
+        let record = match facts.status == "error" && !is_record && !is_explained {
+            // Lists of threads never contain errors, and a state has only those of its tasks.
+            true => listed(self.small_thread_record(thread).await)?,
+            false => None,
+        };
+        let record = record.and_then(|json| ThreadFacts::read(&json).ok()).filter(|record| record.error.is_some());
+        let facts = record.as_ref().unwrap_or(facts);
         // A copy of a waiting thread is idle and has no runs (acting reference §2).
         let may_be_copy = || facts.graph_id.is_some() && runs.as_ref().is_none_or(Vec::is_empty);
         let needs_state = match facts.status.as_str() {
