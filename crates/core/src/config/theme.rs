@@ -445,12 +445,17 @@ mod tests {
         }
     }
 
-    /// Returns the relative luminance of one of 256 colors by WCAG 2.
-    fn luminance(number: u8) -> f64 {
-        let [r, g, b] = rgb_of(number).map(|part| {
+    /// Returns the linear red, green and blue of one of 256 colors.
+    fn linear(number: u8) -> [f64; 3] {
+        rgb_of(number).map(|part| {
             let part = f64::from(part) / 255.0;
             if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
-        });
+        })
+    }
+
+    /// Returns the relative luminance of one of 256 colors by WCAG 2.
+    fn luminance(number: u8) -> f64 {
+        let [r, g, b] = linear(number);
         0.2126 * r + 0.7152 * g + 0.0722 * b
     }
 
@@ -489,16 +494,50 @@ mod tests {
         assert_eq!(seen.len(), 8);
     }
 
+    /// How linear colors look with all cones, without those for red, and without those for green (Machado et al. 2009, severity 1).
+    const VISIONS: [(&str, [[f64; 3]; 3]); 3] = [
+        ("all cones", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
+        (
+            "protanopia",
+            [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+        ),
+        (
+            "deuteranopia",
+            [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+        ),
+    ];
+
+    /// Returns one of 256 colors as it looks to someone, in CIELAB (D65): a distance of 2 is just noticeable.
+    fn lab(number: u8, vision: [[f64; 3]; 3]) -> [f64; 3] {
+        let product =
+            |matrix: [[f64; 3]; 3], of: [f64; 3]| matrix.map(|row| (0..3).map(|n| row[n] * of[n]).sum::<f64>());
+        let seen = product(vision, linear(number)).map(|part| part.clamp(0.0, 1.0));
+        const XYZ: [[f64; 3]; 3] =
+            [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.072175], [0.0193339, 0.119192, 0.9503041]];
+        let [x, y, z] = product(XYZ, seen);
+        let root = |t: f64| if t > 0.008856 { t.cbrt() } else { 7.787 * t + 16.0 / 116.0 };
+        let [x, y, z] = [x / 0.95047, y, z / 1.08883].map(root);
+        [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
+    }
+
     #[test]
     fn color_blind_theme_has_distinguishable_states() {
         let themes = Themes::default();
         let scheme = themes.or_terminal("color-blind");
-        let blue = |role| match scheme.look(role).ink {
-            Some(ColorSpec::Numbered(n)) => i32::from(rgb_of(n)[2]),
+        let ink = |role| match scheme.look(role).ink {
+            Some(ColorSpec::Numbered(ink)) => ink,
             other => panic!("{other:?} may look like anything"),
         };
-        assert!((blue(Role::Good) - blue(Role::Bad)).abs() > 150, "good and bad differ in their blue part");
-        assert!((blue(Role::Good) - blue(Role::Moving)).abs() > 150);
+        let states = [Role::Good, Role::Moving, Role::Waiting, Role::Bad];
+        for (n, one) in states.iter().enumerate() {
+            for other in &states[n + 1..] {
+                for (name, vision) in VISIONS {
+                    let [a, b] = [one, other].map(|role| lab(ink(*role), vision));
+                    let distance = (0..3).map(|n| (a[n] - b[n]).powi(2)).sum::<f64>().sqrt();
+                    assert!(distance >= 35.0, "{} and {} with {name}: {distance:.1}", one.name(), other.name());
+                }
+            }
+        }
         // Readable on black and on white: contrast by WCAG 2.
         for role in Role::ALL {
             let look = scheme.look(*role);

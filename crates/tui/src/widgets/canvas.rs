@@ -45,6 +45,8 @@ impl Canvas<'_> {
             return 0;
         }
         let fitted = text::fit(text, width as usize);
+        // A line below it would hide an underscore.
+        let style = if fitted.contains('_') { style.remove_modifier(Modifier::UNDERLINED) } else { style };
         let (end, _) = self.buffer.set_stringn(x, y, &fitted, width as usize, style);
         end - x
     }
@@ -202,6 +204,23 @@ impl Canvas<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::widgets::theme::Theme;
+    use ratatui::layout::Rect;
+    use runtail_core::config::theme::Themes;
+
+    #[test]
+    fn no_underscore_is_underlined() {
+        let themes = Themes::default();
+        let terminal = Theme { color: true, ..Theme::default() };
+        let mut buffer = Buffer::empty(Rect::new(0, 0, 20, 2));
+        let mut canvas = Canvas { buffer: &mut buffer, theme: terminal.paint(&themes, "high-contrast") };
+        canvas.foreign(0, 0, 20, "write ledger", Tone::Accent);
+        canvas.foreign(0, 1, 20, "write_ledger", Tone::Accent);
+        let is_underlined =
+            |y| (0..12).map(|x| buffer[(x, y)].modifier.contains(Modifier::UNDERLINED)).collect::<Vec<_>>();
+        assert_eq!((is_underlined(0), is_underlined(1)), (vec![true; 12], vec![false; 12]));
+        assert!(buffer[(0, 1)].modifier.contains(Modifier::BOLD));
+    }
 
     #[test]
     fn keys_of_hints_are_found() {
