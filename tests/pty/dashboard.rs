@@ -54,6 +54,27 @@ fn selected_row_has_a_background_near_the_terminals_own() {
 }
 
 #[test]
+fn a_late_background_reply_is_not_typed_into_the_shell() {
+    let script = r#""$@"; echo "ended"; read -r line; echo "typed <$line>""#;
+    for is_in_pieces in [false, true] {
+        let term = Term::spawn_slow_under(script, &["--demo"], 100, 30);
+        term.wait_for("support-bot");
+        term.keys(if is_in_pieces { "\x1b]11;rgb:1c\x03" } else { "q" });
+        term.wait_until("a query of the attributes", |term| {
+            String::from_utf8_lossy(&term.raw_output()).contains("\x1b[c")
+        });
+        match is_in_pieces {
+            true => term.keys("1c/1c1c/1c1c\x1b\\\x1b[?62;22c"),
+            false => term.reply(),
+        }
+        term.wait_for("ended");
+        term.keys("x\r");
+        term.wait_for("typed <x>");
+        assert_restored(&term);
+    }
+}
+
+#[test]
 fn first_frame_is_drawn_before_key_commands_run() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("config.toml");

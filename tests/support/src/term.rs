@@ -24,6 +24,7 @@ pub struct Term {
     input: Arc<Mutex<Box<dyn Write + Send>>>,
     child: Box<dyn Child + Send + Sync>,
     shown: Arc<Mutex<Shown>>,
+    withheld: Arc<Mutex<Option<Vec<u8>>>>,
 }
 
 fn color(color: vt100::Color) -> Color {
@@ -75,6 +76,22 @@ impl Term {
         Term::start(&[], &line, (cols, rows), DARK)
     }
 
+    /// [`Term::spawn_under`] in a terminal that replies to no query before [`Term::reply`].
+    #[track_caller]
+    pub fn spawn_slow_under(script: &str, args: &[&str], cols: u16, rows: u16) -> Term {
+        let term = Term::spawn_under(&format!("read -r line; {script}"), args, cols, rows);
+        *lock(&term.withheld) = Some(Vec::new());
+        term.keys("\r");
+        term
+    }
+
+    /// Sends the replies that were withheld so far.
+    #[track_caller]
+    pub fn reply(&self) {
+        let replies = lock(&self.withheld).replace(Vec::new()).expect("a slow terminal");
+        self.keys(&String::from_utf8(replies).expect("text"));
+    }
+
     /// Starts the binary with a shell script, in which it is `"$@"`.
     #[track_caller]
     pub fn spawn_under(script: &str, args: &[&str], cols: u16, rows: u16) -> Term {
@@ -112,6 +129,8 @@ impl Term {
         let shown = Shown { parser: vt100::Parser::new(rows, cols, 0), raw: Vec::new(), closed: false };
         let shown = Arc::new(Mutex::new(shown));
         let (screen, replies) = (Arc::clone(&shown), Arc::clone(&input));
+        let withheld = Arc::new(Mutex::new(None));
+        let slow: Arc<Mutex<Option<Vec<u8>>>> = Arc::clone(&withheld);
         std::thread::spawn(move || {
             let mut buffer = [0; 16 * 1024];
             while let Ok(n @ 1..) = output.read(&mut buffer) {
@@ -123,14 +142,18 @@ impl Term {
                 // A terminal replies to queries.
                 let color = format!("\x1b]11;rgb:{background}\x1b\\");
                 for (query, reply) in [QUERIES[0], QUERIES[1], ("\x1b]11;?\x1b\\", &*color)] {
-                    if bytes.windows(query.len()).any(|window| window == query.as_bytes()) {
-                        let _ = lock(&replies).write_all(reply.as_bytes());
+                    if !bytes.windows(query.len()).any(|window| window == query.as_bytes()) {
+                        continue;
+                    }
+                    match &mut *lock(&slow) {
+                        Some(withheld) => withheld.extend_from_slice(reply.as_bytes()),
+                        None => drop(lock(&replies).write_all(reply.as_bytes())),
                     }
                 }
             }
             lock(&screen).closed = true;
         });
-        Term { master: Some(pty.master), input, child, shown }
+        Term { master: Some(pty.master), input, child, shown, withheld }
     }
 
     /// Returns the screen as text without trailing blanks.

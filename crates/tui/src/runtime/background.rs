@@ -3,6 +3,9 @@
 //! The reply arrives among the keys, at any later time, or never. crossterm doesn't know it and reports its bytes as keys: `\x1b]`
 //! as Alt+], the digits as characters, and the end as Alt+\ or Ctrl+G. Where a slow connection separates an escape from the byte
 //! after it, it is the key Esc.
+//!
+//! Replies about colors that another program asked for are dropped, too. crossterm itself drops those about attributes (DA1), the
+//! status and the cursor (DSR).
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use std::time::Duration;
@@ -10,16 +13,14 @@ use tokio::time::Instant;
 
 /// The query.
 pub(super) const QUERY: &str = "\x1b]11;?\x1b\\";
-/// How long a reply is expected. After that, Alt+] is a key again.
+/// How long an Esc may be the beginning of a reply. A whole reply is recognized at any time.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a lone Esc is held back for the rest of a reply.
+/// How long a lone Esc, or an Alt+], is held back for the rest of a reply.
 const ESC_GAP: Duration = Duration::from_millis(60);
 /// The same for the beginning of a reply, which is not usual input: a slow connection or a busy machine may take longer.
 const GAP: Duration = Duration::from_secs(5);
-/// How long the end of the dashboard is delayed for a reply, which the shell would otherwise read as typed text.
-const LAST_CHANCE: Duration = Duration::from_millis(200);
-/// The longest reply between its escape and its end: `]11;rgba:` and four colors of four digits.
-const LONGEST: usize = 28;
+/// The longest reply between its escape and its end: `]4;255;rgba:` and four colors of four digits.
+const LONGEST: usize = 31;
 
 /// A background color, 8 bits for each part.
 pub(super) type Rgb = (u8, u8, u8);
@@ -59,33 +60,40 @@ impl Replies {
         self.unanswered += 1;
     }
 
-    /// Returns how much longer a reply may arrive that the shell must not receive; `None` if none is expected.
-    pub fn last_chance(&self, now: Instant) -> Option<Duration> {
-        let since = self.held_at.max(self.asked).filter(|_| self.unanswered > 0)?;
-        LAST_CHANCE.checked_sub(now.duration_since(since)).filter(|left| !left.is_zero())
+    /// Returns whether a reply, or the rest of one, may still arrive.
+    pub fn is_due(&self) -> bool {
+        self.unanswered > 0 || !self.held.is_empty()
+    }
+
+    /// Notes that no reply is due anymore, because the terminal's input was dropped.
+    pub fn forget_due(&mut self) {
+        self.unanswered = 0;
+        self.held.clear();
+        self.forget();
     }
 
     /// Returns when the held events are keys after all.
     pub fn deadline(&self) -> Option<Instant> {
-        self.held_at.map(|at| at + if self.text.is_empty() { ESC_GAP } else { GAP })
+        let may_be_key = self.text.is_empty() || (self.unanswered == 0 && !is_reply(&self.text));
+        self.held_at.map(|at| at + if may_be_key { ESC_GAP } else { GAP })
     }
 
     /// Takes one event of the terminal.
     pub fn filter(&mut self, event: Event, now: Instant) -> Filtered {
         let pressed = key(&event);
         if self.held.is_empty() {
-            let is_expected = self.asked.is_some_and(|asked| now.duration_since(asked) < PATIENCE);
             let is_start = match pressed {
                 Some((KeyCode::Char(']'), KeyModifiers::ALT)) => {
                     self.text.push(']');
                     true
                 }
-                // Without an open query, Esc is not delayed.
-                Some((KeyCode::Esc, KeyModifiers::NONE)) => self.unanswered > 0,
+                // Esc is delayed only for a while after a query, because some terminals never reply.
+                Some((KeyCode::Esc, KeyModifiers::NONE)) => {
+                    self.unanswered > 0 && self.asked.is_some_and(|asked| now.duration_since(asked) < PATIENCE)
+                }
                 _ => false,
             };
-            if !is_expected || !is_start {
-                self.text.clear();
+            if !is_start {
                 return Filtered::Events(vec![event]);
             }
             return self.hold(event, now);
@@ -93,11 +101,11 @@ impl Replies {
         let is_ending = std::mem::take(&mut self.is_ending);
         match pressed {
             Some((KeyCode::Char('\\'), KeyModifiers::NONE)) if is_ending => self.end(event),
-            _ if is_ending => self.release(event),
+            Some((KeyCode::Char(_), KeyModifiers::NONE)) if is_ending => self.release(event),
             Some((KeyCode::Char('\\'), KeyModifiers::ALT) | (KeyCode::Char('g'), KeyModifiers::CONTROL)) => {
                 self.end(event)
             }
-            Some((KeyCode::Esc, KeyModifiers::NONE)) if self.text.len() > 1 => {
+            Some((KeyCode::Esc, KeyModifiers::NONE)) if self.text.len() > 1 && !is_ending => {
                 self.is_ending = true;
                 self.hold(event, now)
             }
@@ -105,14 +113,21 @@ impl Replies {
                 self.text.push(c);
                 if is_beginning(&self.text) { self.hold(event, now) } else { self.release(event) }
             }
+            // No user types such a beginning: the other event came between its parts.
+            _ if is_reply(&self.text) => {
+                self.is_ending = is_ending;
+                Filtered::Events(vec![event])
+            }
             _ => self.release(event),
         }
     }
 
-    /// Returns the held events as keys, because nothing followed them.
+    /// Returns the held events as keys, because nothing followed them; none if they can only be the beginning of a reply.
     pub fn give_up(&mut self) -> Vec<Event> {
+        let held = std::mem::take(&mut self.held);
+        let are_keys = !is_reply(&self.text);
         self.forget();
-        std::mem::take(&mut self.held)
+        if are_keys { held } else { Vec::new() }
     }
 
     fn hold(&mut self, event: Event, now: Instant) -> Filtered {
@@ -123,13 +138,16 @@ impl Replies {
 
     /// Ends a reply. One that can't be read is dropped.
     fn end(&mut self, event: Event) -> Filtered {
-        if !self.text.starts_with(REPLY) {
+        if !is_reply(&self.text) {
             return self.release(event);
         }
-        let color = background(&self.text);
+        let is_background = self.text.starts_with(BACKGROUND);
+        let color = background(&self.text).filter(|_| self.asked.is_some());
         self.held.clear();
         self.forget();
-        self.unanswered = self.unanswered.saturating_sub(1);
+        if is_background {
+            self.unanswered = self.unanswered.saturating_sub(1);
+        }
         color.map_or(Filtered::Held, Filtered::Background)
     }
 
@@ -153,17 +171,24 @@ fn key(event: &Event) -> Option<(KeyCode, KeyModifiers)> {
     }
 }
 
-/// The beginning of every reply.
-const REPLY: &str = "]11;";
+/// The beginning of a reply about the background.
+const BACKGROUND: &str = "]11;";
+/// The beginnings of replies about colors: of the palette, the foreground, the background and the cursor.
+const REPLIES: [&str; 4] = ["]4;", "]10;", BACKGROUND, "]12;"];
 
 /// Returns whether a reply can begin with this text.
 fn is_beginning(text: &str) -> bool {
-    text.len() <= LONGEST && (REPLY.starts_with(text) || text.starts_with(REPLY))
+    text.len() <= LONGEST && REPLIES.iter().any(|reply| reply.starts_with(text) || text.starts_with(reply))
+}
+
+/// Returns whether a text is the beginning of a reply, and of nothing else.
+fn is_reply(text: &str) -> bool {
+    REPLIES.iter().any(|reply| text.starts_with(reply))
 }
 
 /// Parses `]11;rgb:RRRR/GGGG/BBBB`, with one to four digits for each part.
 fn background(text: &str) -> Option<Rgb> {
-    let text = text.strip_prefix(REPLY)?;
+    let text = text.strip_prefix(BACKGROUND)?;
     let colors = text.strip_prefix("rgb:").or_else(|| text.strip_prefix("rgba:"))?;
     let mut parts = colors.split('/').map(|digits| {
         let most = 16u32.checked_pow(u32::try_from(digits.len()).ok().filter(|n| (1..=4).contains(n))?)? - 1;
@@ -251,18 +276,58 @@ mod tests {
     #[test]
     fn keys_that_look_like_a_reply_stay_keys() {
         let too_long = format!("11;rgb:{}", "f".repeat(60));
-        for text in ["1", "", "10;rgb:0/0/0", "x", &too_long] {
+        for text in ["1", "", "13;rgb:0/0/0", "x", &too_long] {
             let (mut replies, now) = asked();
             let events = reply(text, false, false);
             let (mut keys, color) = feed(&mut replies, events.clone(), now);
             keys.extend(replies.give_up());
             assert_eq!((keys, color), (events, None), "{text}");
         }
-        // Nothing was asked, or long ago.
-        let events = reply("11;rgb:0/0/0", false, false);
-        assert_eq!(feed(&mut Replies::default(), events.clone(), Instant::now()), (events.clone(), None));
+    }
+
+    #[test]
+    fn replies_to_other_programs_are_dropped() {
+        for text in ["11;rgb:0/0/0", "10;rgb:ffff/ffff/ffff", "12;#000", "4;255;rgba:ffff/ffff/ffff/ffff"] {
+            for bell in [false, true] {
+                let events = reply(text, false, bell);
+                let (mut replies, now) = (Replies::default(), Instant::now());
+                assert_eq!(feed(&mut replies, events.clone(), now), (Vec::new(), None), "{text}");
+                assert!(!replies.is_due());
+                // One about another color doesn't answer the query.
+                replies.expect(now);
+                let color = text.starts_with("11").then_some((0, 0, 0));
+                assert_eq!(feed(&mut replies, events, now), (Vec::new(), color), "{text}");
+                assert_eq!(replies.is_due(), color.is_none());
+            }
+        }
+        // Where none is expected, Alt+] is a key after a moment.
+        let (mut replies, now) = (Replies::default(), Instant::now());
+        feed(&mut replies, vec![press(']', KeyModifiers::ALT)], now);
+        assert_eq!(replies.deadline(), Some(now + ESC_GAP));
+        assert_eq!(replies.give_up(), [press(']', KeyModifiers::ALT)]);
+    }
+
+    #[test]
+    fn keys_between_the_parts_of_a_reply_are_handled() {
         let (mut replies, now) = asked();
-        assert_eq!(feed(&mut replies, events.clone(), now + PATIENCE), (events, None));
+        let mut events = reply("11;rgb:1010/1414/1818", false, false);
+        let interrupt = press('c', KeyModifiers::CONTROL);
+        events.insert(9, interrupt.clone());
+        events.insert(5, Event::Resize(80, 24));
+        assert_eq!(
+            feed(&mut replies, events, now),
+            (vec![Event::Resize(80, 24), interrupt.clone()], Some((16, 20, 24)))
+        );
+        // Also between the two bytes of its end.
+        let (mut replies, now) = asked();
+        let mut events = reply("11;rgb:1010/1414/1818", true, false);
+        events.insert(events.len() - 1, interrupt.clone());
+        assert_eq!(feed(&mut replies, events, now), (vec![interrupt], Some((16, 20, 24))));
+        // The rest may never arrive.
+        replies.expect(now);
+        feed(&mut replies, reply("11;rgb:10", false, false)[..6].to_vec(), now);
+        assert_eq!(replies.give_up(), []);
+        assert!(replies.is_due());
     }
 
     #[test]
@@ -277,22 +342,26 @@ mod tests {
         replies.give_up();
         feed(&mut replies, reply("11;rgb:0/0/0", false, false), now);
         assert_eq!(feed(&mut replies, vec![ESC], now), (vec![ESC], None), "the query was answered");
+        replies.expect(now);
+        assert_eq!(feed(&mut replies, vec![ESC], now + PATIENCE), (vec![ESC], None), "some terminals never reply");
     }
 
     #[test]
-    fn the_end_waits_only_for_a_reply_that_may_arrive() {
-        let now = Instant::now();
-        assert_eq!(Replies::default().last_chance(now), None);
+    fn a_reply_is_due_until_it_is_complete() {
+        assert!(!Replies::default().is_due());
         let (mut replies, now) = asked();
-        assert_eq!(replies.last_chance(now), Some(LAST_CHANCE));
-        assert_eq!(replies.last_chance(now + LAST_CHANCE), None);
-        // A part of one extends the time.
+        assert!(replies.is_due());
         let mut events = reply("11;rgb:0/0/0", true, false);
         let last = events.pop().unwrap();
-        let later = now + LAST_CHANCE;
-        feed(&mut replies, events, later);
-        assert_eq!(replies.last_chance(later), Some(LAST_CHANCE));
-        feed(&mut replies, vec![last], later);
-        assert_eq!(replies.last_chance(later), None);
+        feed(&mut replies, events, now);
+        assert!(replies.is_due());
+        feed(&mut replies, vec![last], now);
+        assert!(!replies.is_due());
+        // The terminal's input was dropped.
+        replies.expect(now);
+        feed(&mut replies, vec![ESC, plain(']')], now);
+        replies.forget_due();
+        assert!(!replies.is_due() && replies.deadline().is_none());
+        assert_eq!(feed(&mut replies, vec![plain('x')], now), (vec![plain('x')], None));
     }
 }

@@ -24,6 +24,9 @@ const KEY_FRAME: Duration = Duration::from_millis(8);
 /// Maximum time to apply messages before keys and frames are handled again.
 const MESSAGE_BUDGET: Duration = Duration::from_millis(2);
 
+/// How long the thread that reads the terminal may take to stop.
+const READER_STOPS: Duration = Duration::from_millis(5);
+
 /// The key that panics if a test requires it.
 const F12: Key = Key::plain(Code::F(12));
 
@@ -120,7 +123,7 @@ impl<'d> Drive<'d> {
         loop {
             self.perform_pending()?;
             if self.dashboard.app.quit {
-                self.await_background().await;
+                self.close_keys()?;
                 return Ok(Ended::Quit);
             }
             self.dashboard.reconcile();
@@ -187,7 +190,7 @@ impl<'d> Drive<'d> {
 
     /// Does something during which another program reads the terminal.
     fn without_keys<R>(&mut self, action: impl FnOnce(&mut Screen) -> R) -> io::Result<R> {
-        self.keys = SelectAll::new();
+        self.close_keys()?;
         let result = action(self.screen);
         self.keys = input::open()?;
         Ok(result)
@@ -214,13 +217,16 @@ impl<'d> Drive<'d> {
         Ok(())
     }
 
-    /// Waits briefly for an expected reply, which the shell would read as typed text.
-    async fn await_background(&mut self) {
-        while let Some(left) = self.background.last_chance(Instant::now())
-            && let Ok(Some(Ok(event))) = tokio::time::timeout(left, self.keys.next()).await
-        {
-            self.background.filter(event, Instant::now());
+    /// Stops reading the terminal. A reply that is still due must not be read as typed text by the next program.
+    fn close_keys(&mut self) -> io::Result<()> {
+        self.keys = SelectAll::new();
+        if self.background.is_due() {
+            // The thread that read the terminal holds a lock until it has stopped.
+            crossterm::event::poll(READER_STOPS)?;
+            self.screen.drain_replies()?;
+            self.background.forget_due();
         }
+        Ok(())
     }
 
     /// Handles an event of the terminal, which may be a part of its reply to a query.

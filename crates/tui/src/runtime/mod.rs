@@ -9,6 +9,8 @@ mod checkpoints;
 mod compare;
 mod composing;
 mod dashboard;
+#[cfg(unix)]
+mod drain;
 mod drive;
 mod effects;
 mod export;

@@ -2,6 +2,8 @@
 
 use super::background;
 use super::buffered_backend::BufferedBackend;
+#[cfg(unix)]
+use super::drain;
 use base64::Engine;
 use crossterm::event::{
     DisableBracketedPaste, DisableFocusChange, DisableMouseCapture, EnableBracketedPaste, EnableFocusChange,
@@ -84,6 +86,18 @@ impl Screen {
     pub fn query_background(&mut self) -> io::Result<()> {
         write!(io::stdout(), "{}", background::QUERY)?;
         io::stdout().flush()
+    }
+
+    /// Drops replies to queries that are still due, because another program would read them as typed text. Nothing else may read the
+    /// terminal meanwhile.
+    pub fn drain_replies(&mut self) -> io::Result<()> {
+        #[cfg(unix)]
+        {
+            write!(io::stdout(), "{}", drain::ATTRIBUTES)?;
+            io::stdout().flush()?;
+            drain::until_attributes(libc::STDIN_FILENO);
+        }
+        Ok(())
     }
 
     /// Copies a text to the clipboard.
