@@ -94,7 +94,7 @@ pub enum SecretError {
         program: String,
         /// What happened.
         why: String,
-        /// The last line that it wrote to stderr, which may contain anything.
+        /// The plain words of the last line that it wrote to stderr. Words that could be a secret are left out.
         said: Option<String>,
     },
     /// The source is empty.
