@@ -53,6 +53,7 @@ mod security;
 mod server_health;
 mod source;
 mod thread_actions;
+mod thread_preview;
 mod time_travel;
 mod timeline;
 mod timeline_screens;

@@ -220,8 +220,9 @@ impl App {
             _ => None,
         });
         if let Some(page) = open.or(self.inbox.closed_page.as_mut()) {
-            page.on_row_read(of, result);
+            page.on_row_read(of, result.clone());
         }
+        self.agent.on_row_read(of, result);
     }
 
     /// Applies the status of an open page after its stream sent something.

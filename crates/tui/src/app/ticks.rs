@@ -1,9 +1,11 @@
 //! When to redraw the screen without new data: ages, countdowns and searches on it, and when they next change.
 
-use super::{App, Overlay};
+use super::{App, Overlay, Pane};
 use crate::features::deployments::revisions::History;
 use crate::features::glance::until_next_second;
 use crate::features::stream::viewer::Viewer;
+use crate::input::action::Context;
+use crate::session::Component;
 use crate::session::msg::NextPoll;
 use crate::session::profile::ProfileState;
 use jiff::Timestamp;
@@ -44,12 +46,18 @@ impl App {
             also(shown().any(Viewer::is_open).then_some(SECOND));
             let has_rate = self.strip_height() > 0 && self.is_measuring();
             also(has_rate.then(|| until_next_second(self.session.now)));
+            also(self.shows_lists().then(|| self.agent.next_tick(&self.pane_cx(Pane::Stream))).flatten());
             let times = shown().filter_map(|viewer| viewer.thread_status().time());
             also(times.map(|at| self.until_age_changes(at)).min());
             let shows_revisions = regions.revisions.is_some() || regions.summary.is_some();
             also(self.history().filter(|_| shows_revisions).and_then(|history| self.history_tick(history)));
         }
         next
+    }
+
+    /// Returns whether the lists of an agent server are shown, and nothing above them.
+    pub(super) fn shows_lists(&self) -> bool {
+        self.overlays.is_empty() && self.pane_context() == Context::Server
     }
 
     /// Returns the time until a profile's header entry changes: with a problem, it shows the age of the data and the time of

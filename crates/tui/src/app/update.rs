@@ -2,6 +2,7 @@
 
 use super::App;
 use super::mouse::{click, drag, wheel};
+use crate::input::action::Context;
 use crate::session::msg::{Effect, EffectResult, Msg};
 
 /// Applies a message. Returns the effects to run.
@@ -52,6 +53,10 @@ fn route(app: &mut App, at: jiff::Timestamp, msg: Msg) -> Vec<Effect> {
         Msg::Tick => {
             let requests = app.with_top(|top, cx| top.on_tick(cx)).unwrap_or_default();
             let mut effects = app.apply(requests);
+            if app.shows_lists() {
+                let requests = app.with_pane(Context::Server, |agent, cx| agent.on_tick(cx)).unwrap_or_default();
+                effects.extend(app.apply(requests));
+            }
             effects.extend(app.check_stuck());
             effects
         }

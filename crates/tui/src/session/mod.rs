@@ -17,6 +17,8 @@ pub mod profile;
 pub mod record_list;
 pub mod refs;
 pub mod request;
+pub mod row_details;
+pub mod row_lines;
 pub mod run;
 pub mod saved_tabs;
 pub mod subject;

@@ -1,6 +1,7 @@
 //! An agent server: its threads, runs and assistants.
 
 mod load;
+mod preview;
 mod search_view;
 pub mod state;
 pub mod threads;

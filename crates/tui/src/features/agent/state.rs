@@ -3,6 +3,7 @@
 use super::threads::{ListOrder, PAGE, ThreadList};
 use crate::session::loaded::Loaded;
 use crate::session::msg::{ServerRef, WantedStatus};
+use crate::session::row_details::RowDetails;
 use crate::widgets::list::Picker;
 use runtail_core::model::{Assistant, Run, Thread};
 use std::borrow::Cow;
@@ -40,6 +41,8 @@ pub struct Server {
     pub limit: usize,
     /// The selected thread.
     pub thread_picker: Picker,
+    /// What was read of selected threads.
+    pub details: RowDetails,
     /// The selected assistant.
     pub assistant_picker: Picker,
     /// The selected run.
@@ -61,6 +64,7 @@ impl Server {
             runs: Loaded::default(),
             limit: PAGE,
             thread_picker: Picker::default(),
+            details: RowDetails::default(),
             assistant_picker: Picker::default(),
             run_picker: Picker::default(),
             filter: String::new(),

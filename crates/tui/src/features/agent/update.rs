@@ -1,28 +1,31 @@
 //! The actions and polls of an agent server's lists.
 
+use super::preview::{PreviewRow, list_area};
 use super::state::{MAX_RUNS, Server, Tab};
 use super::threads::PAGE;
 use super::{Agent, view};
 use crate::input::action::{Action, Context};
 use crate::session::compare::SideRef;
 use crate::session::msg::{
-    Described, Effect, ServerRef, StreamTarget, Subscription, SubscriptionId, SubscriptionKind, ThreadRef, WantedStatus,
+    Described, Effect, InboxTarget, RowDetail, ServerRef, StreamTarget, Subscription, SubscriptionId, SubscriptionKind,
+    ThreadRef, WantedStatus,
 };
 use crate::session::record_list::RecordList;
 use crate::session::run::{Origin, Warning, Where, act_on_thread};
 use crate::session::{Component, Cx, Requests, Route};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
-use runtail_api::{BulkAction, MAX_BULK, ThreadIntent, ThreadLabel};
+use runtail_api::{ApiError, BulkAction, MAX_BULK, ThreadIntent, ThreadLabel};
 use runtail_core::model::{Assistant, ThreadStatus};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Maximum number of marked runs: a comparison has two sides.
 const MAX_MARKED: usize = 2;
 
 fn height(server: &Server, area: Area) -> usize {
-    area.h.saturating_sub(view::head(server)).into()
+    list_area(server, area).h.saturating_sub(view::head(server)).into()
 }
 
 /// Returns the status of a listed thread: that of its open page, if there is one, so that the two never differ.
@@ -49,6 +52,15 @@ impl Agent {
         });
         self.server = Some(opened);
         Requests::from(Effect::FetchInfo(server.clone())).and(Effect::FetchAssistants(server))
+    }
+
+    /// Applies what was read of a thread.
+    pub fn on_row_read(&mut self, of: &InboxTarget, result: Result<RowDetail, ApiError>) {
+        if let (Some(server), InboxTarget::Thread(thread)) = (&mut self.server, of)
+            && server.server == thread.server
+        {
+            server.details.on_read(&thread.id, result);
+        }
     }
 
     /// Returns whether a listed row is marked.
@@ -387,7 +399,7 @@ impl Component for Agent {
 
     fn click(&mut self, cx: &Cx<'_>, _x: u16, y: u16) -> Requests {
         let Some(server) = &mut self.server else { return Requests::none() };
-        if let Some(row) = y.checked_sub(view::head(server)) {
+        if let Some(row) = y.checked_sub(view::head(server)).filter(|row| usize::from(*row) < height(server, cx.area)) {
             let height = height(server, cx.area);
             server.pick(|picker, ids| picker.select(ids, height, picker.top() + usize::from(row)));
         }
@@ -497,6 +509,7 @@ impl Component for Agent {
         if is_chosen {
             server.threads.touch(cx.session.now);
         }
+        server.details.select(server.thread_picker.selected.as_deref(), cx.session.now);
         // Near the end of the list, request more rows if there may be more.
         match server.tab {
             Tab::Threads => server.threads.want(at, server.thread_picker.top(), height),
@@ -508,6 +521,18 @@ impl Component for Agent {
             }
             Tab::Assistants => {}
         }
+    }
+
+    /// Reads the details of the selected thread.
+    fn on_tick(&mut self, cx: &Cx<'_>) -> Requests {
+        let Some(server) = &mut self.server else { return Requests::none() };
+        let Some(row) = PreviewRow::selected(server, cx.area) else { return Requests::none() };
+        server.details.take_next(&[&row], cx).map(|target| Effect::ReadRow(target).into()).unwrap_or_default()
+    }
+
+    fn next_tick(&self, cx: &Cx<'_>) -> Option<Duration> {
+        let server = self.server.as_ref()?;
+        server.details.next_tick(&[&PreviewRow::selected(server, cx.area)?], cx)
     }
 
     fn subscriptions(&self, cx: &Cx<'_>, out: &mut Vec<Subscription>) {

@@ -1,5 +1,6 @@
 //! Draws the threads, runs and assistants of an agent server.
 
+use super::preview::{self, list_area};
 use super::search_view::{nothing_found, search_line, total};
 use super::state::{Server, Tab};
 use super::threads::ListOrder;
@@ -28,7 +29,7 @@ pub(super) fn head(server: &Server) -> u16 {
 
 /// Draws the pane.
 pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
-    let (area, focused) = (cx.area, cx.is_focused);
+    let (area, focused) = (list_area(server, cx.area), cx.is_focused);
     let mut crumbs = breadcrumb(cx.session, &server.server, focused);
     if let (Tab::Runs, Some(thread)) = (server.tab, &server.runs_of) {
         crumbs.push(Tone::Dim, " › ");
@@ -107,6 +108,7 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
             canvas.select_all(Area { h: 1, ..rows }, y, focused);
         }
     }
+    preview::draw(server, cx, canvas);
 }
 
 fn tabs(server: &Server) -> Line {
@@ -176,7 +178,7 @@ fn run_revision(run: &Run, known: &KnownRevisions) -> Option<String> {
     known.words(config, run.metadata.as_ref().unwrap_or(&Value::Null))
 }
 
-fn ago(at: Option<Timestamp>, now: Timestamp) -> String {
+pub(super) fn ago(at: Option<Timestamp>, now: Timestamp) -> String {
     at.and_then(|t| Duration::try_from(now - t).ok()).map(text::age).unwrap_or_default()
 }
 

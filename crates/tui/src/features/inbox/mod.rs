@@ -2,7 +2,6 @@
 //! failed. [`Inbox`] is what is known, [`InboxPage`] shows it.
 
 mod detail;
-mod details;
 mod news;
 mod page;
 mod rules;

@@ -1,12 +1,12 @@
 //! The page of the inbox: its selection, filter and keys.
 
-use super::details::Details;
 use super::rules::{self, Ruled};
 use super::state::{Listing, Row, Target, is_same};
 use super::{detail, view};
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
 use crate::session::msg::{Described, Effect, RowDetail, ServerRef};
+use crate::session::row_details::RowDetails;
 use crate::session::thread::AnswerFrom;
 use crate::session::{Component, Cx, Request, Requests, Route};
 use crate::widgets::canvas::Canvas;
@@ -27,7 +27,7 @@ pub struct InboxPage {
     order: Vec<String>,
     pub(super) picker: Picker,
     pub(super) filter: String,
-    pub(super) details: Details,
+    pub(super) details: RowDetails,
     /// Whether the user moved the cursor. Until then the first row is selected, whichever server answers first.
     is_touched: bool,
     /// The server whose oldest waiting thread is selected as soon as it is known. Until then or the next key, no row is.

@@ -4,9 +4,10 @@ use super::news::{Known, PageStatus};
 use super::page::InboxPage;
 pub use crate::session::msg::InboxTarget as Target;
 use crate::session::msg::{RevisionRef, ServerRef, ThreadRef};
+use crate::session::row_details::{DetailedRow, RowState};
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind, ServerInbox};
-use runtail_core::model::{FailedRevision, InboxGroup, InboxRow, InboxThread, compare_inbox};
+use runtail_core::model::{FailedRevision, InboxGroup, InboxItem, InboxRow, InboxThread, compare_inbox};
 use runtail_core::text::clean;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -27,6 +28,28 @@ pub struct Row {
     pub is_watched: bool,
     /// Whether its server can't list threads, so that only an open page knows it.
     pub is_unlisted: bool,
+}
+
+impl DetailedRow for Row {
+    fn key(&self) -> &str {
+        &self.key
+    }
+
+    fn state(&self) -> RowState {
+        let (questions, detail) = match &self.row.item {
+            InboxItem::Thread(thread) => (thread.questions.len(), thread.detail.clone()),
+            InboxItem::Revision(revision) => (0, revision.revision_id.clone()),
+        };
+        (self.row.since(), questions, detail)
+    }
+
+    fn target(&self) -> Target {
+        self.target.clone()
+    }
+
+    fn is_stale(&self) -> bool {
+        self.as_of.is_some()
+    }
 }
 
 /// The rows and their completeness, as the page shows them.

@@ -110,7 +110,7 @@ pub(super) fn inbox(page: &InboxPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
                 layout.rows.x + MARK,
                 y,
                 width as u16,
-                &table::line(row, columns, cx.session, is_selected, page.details.error(row)),
+                &table::line(row, columns, cx.session, is_selected, page.details.error(*row)),
             );
             if is_selected {
                 canvas.mark(layout.rows, y, true);

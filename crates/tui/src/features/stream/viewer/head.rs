@@ -3,11 +3,10 @@
 //! thread.
 
 use super::{ConnectionState, Viewer};
-use crate::features::stream::views::runs;
 use crate::session::msg::{StreamTarget, ThreadRef};
 use crate::session::thread::Offers;
 use crate::widgets::line::{Line, Tone};
-use crate::widgets::status::{since, tones};
+use crate::widgets::status::{badge, name_list, since};
 use jiff::{SignedDuration, Timestamp};
 use runtail_api::{Kind, LoadedThread, ServerKind};
 use runtail_core::model::{Again, Question, ThreadStatus, summary_of};
@@ -16,9 +15,6 @@ use runtail_stream::projection::{Attempt, RunEntry};
 use runtail_stream::{Outcome, SnapshotPart};
 use std::borrow::Cow;
 use std::time::Duration;
-
-/// Maximum number of nodes in the badge.
-const MAX_NODES: usize = 2;
 
 /// Events that arrive later than this after a cancel request were not already in flight.
 const IN_FLIGHT: SignedDuration = SignedDuration::from_secs(1);
@@ -32,89 +28,6 @@ pub struct Cancelling {
     pub since: Timestamp,
     /// Whether the thread still sends events.
     pub sends_events: bool,
-}
-
-/// Returns how long ago something was, in whole units.
-fn ago(now: Timestamp, then: Timestamp) -> String {
-    text::age(Duration::try_from(now.duration_since(then)).unwrap_or_default())
-}
-
-/// Returns a status as text with its glyph first: `◆ waiting for you 6m · tools`.
-pub fn badge(status: &ThreadStatus, now: Timestamp) -> Line {
-    let role = status.role();
-    let (glyph, word) = tones(role);
-    let mut line = Line::new();
-    if *status != ThreadStatus::Loading {
-        line.push(glyph, &format!("{} ", role.glyph()));
-    }
-    let with_age = |word: &str, at: Option<Timestamp>, age: &dyn Fn(Timestamp) -> String| match at {
-        Some(at) => format!("{word} {}", age(at)),
-        None => word.to_string(),
-    };
-    let (mut text, mut more): (String, Vec<String>) = (status.word().to_string(), Vec::new());
-    match status {
-        ThreadStatus::Loading | ThreadStatus::Deleted => {}
-        ThreadStatus::Unknown { why } => {
-            if !why.is_empty() {
-                text = format!("status unknown: {why}");
-            }
-        }
-        ThreadStatus::Queued { since: Some(at), .. } if *at > now => {
-            text = format!("queued, starts in {}", since(*at, now));
-        }
-        ThreadStatus::Queued { since: at, waiting, .. } => {
-            text = with_age("queued", *at, &|at| since(now, at));
-            more.extend((*waiting > 1).then(|| format!("{waiting} runs waiting")));
-        }
-        ThreadStatus::Running { since: at, nodes, step, queued, .. } => {
-            text = with_age("running", *at, &|at| since(now, at));
-            more.extend(name_list(nodes));
-            more.extend(step.map(|step| format!("step {step}")));
-            more.extend((*queued > 0).then(|| format!("{queued} queued")));
-        }
-        ThreadStatus::Waiting { since: at, questions } => {
-            text = with_age("waiting for you", *at, &|at| ago(now, at));
-            match questions.as_slice() {
-                [question] => more.extend(question.node.clone()),
-                several => more.push(format!("{} questions", several.len())),
-            }
-        }
-        ThreadStatus::Paused { since: at, next, after } => {
-            let place = name_list(next).unwrap_or_else(|| "a node".into());
-            let stop = if *after { format!("paused, next is {place}") } else { format!("paused before {place}") };
-            text = with_age(&stop, *at, &|at| ago(now, at));
-        }
-        ThreadStatus::Stopped { since: at, next } => {
-            text = with_age("interrupted, cause unknown", *at, &|at| ago(now, at));
-            more.extend(name_list(next).map(|names| format!("next {names}")));
-        }
-        ThreadStatus::Cancelled { at, .. } => text = with_age("cancelled", *at, &|at| format!("{} ago", ago(now, at))),
-        ThreadStatus::Edited { at, next } => {
-            text = with_age("state edited", *at, &|at| format!("{} ago", ago(now, at)));
-            if !next.is_empty() {
-                text.push_str(", not continued");
-            }
-        }
-        ThreadStatus::Failed { at, nodes, .. } => {
-            text = with_age(status.word(), *at, &|at| format!("{} ago", ago(now, at)));
-            more.extend(name_list(nodes));
-        }
-        ThreadStatus::Idle { ended, began } => {
-            if let Some(ended) = ended {
-                let took = began.map(|began| ended.duration_since(began)).filter(|took| !took.is_negative());
-                let took = took.map(|took| format!(", took {}", runs::run_duration(took))).unwrap_or_default();
-                more.push(format!("last run finished {} ago{took}", ago(now, *ended)));
-            }
-        }
-        ThreadStatus::BusyWithoutRun { since: at } => {
-            text = format!("{}, no active run", with_age("busy", *at, &|at| ago(now, at)));
-        }
-    }
-    line.push(word, &text);
-    for part in more {
-        line.push(Tone::Plain, &format!(" · {part}"));
-    }
-    line
 }
 
 /// Returns the tone of the banner; `None` if the thread needs no attention.
@@ -180,16 +93,6 @@ pub fn banner_keys(
         }
     }
     keys
-}
-
-/// Returns up to two names, and the number of the others.
-fn name_list(all: &[String]) -> Option<String> {
-    let named = all.iter().take(MAX_NODES).map(String::as_str).collect::<Vec<_>>().join(", ");
-    match all.len() {
-        0 => None,
-        n if n > MAX_NODES => Some(format!("{named} +{}", n - MAX_NODES)),
-        _ => Some(named),
-    }
 }
 
 impl Viewer {

@@ -1,10 +1,9 @@
 //! The lines of the Delivery view: received and possibly missing events, the age of the last event and heartbeat, and
 //! the numbers of each event type, node, model, connection and run. Sections that grow come last.
 
-use super::runs::{precise, span};
 use super::{UNKNOWN, clock, pad};
 use crate::widgets::line::{Line, Tone, wrap};
-use crate::widgets::status::tones;
+use crate::widgets::status::{precise, run_duration, span, tones};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use runtail_core::text;
@@ -329,7 +328,7 @@ impl Report<'_> {
             let began = entry.and_then(|entry| entry.began).or(run.start());
             let numbers = [
                 self.clock(began),
-                took.map_or_else(|| UNKNOWN.into(), super::runs::run_duration),
+                took.map_or_else(|| UNKNOWN.into(), run_duration),
                 wait(run.waited()),
                 wait(run.to_first_event()),
                 wait(run.to_first_token()),

@@ -3,14 +3,13 @@
 use super::{TimeFormat, clock, namespace};
 use crate::features::stream::summary;
 use crate::widgets::line::{Line, Tone};
-use crate::widgets::status::tones;
+use crate::widgets::status::{precise, run_duration, span, tones};
 use jiff::{SignedDuration, Timestamp};
 use runtail_core::model::{KnownRevisions, RevisionAge, StatusRole, ThreadStatus};
 use runtail_core::text;
 use runtail_stream::projection::{
     LifecycleKind, LifecycleRow, Peek, Projections, RunEntry, RunMetrics, RunOutcome, Status,
 };
-use std::time::Duration;
 
 /// Maximum columns of an error's kind.
 const MAX_KIND_WIDTH: usize = 40;
@@ -244,27 +243,4 @@ pub fn run_numbers(run: &RunMetrics, until: Option<Timestamp>) -> Vec<String> {
         numbers.push(format!("{} lost in {} failed", span(run.lost), run.retries.len()));
     }
     numbers
-}
-
-/// Formats the duration of a run: below 100 ms to the millisecond, below a minute to a tenth of a second.
-pub fn run_duration(took: SignedDuration) -> String {
-    match took.as_millis() {
-        ..100 => precise(took),
-        100..59_950 => format!("{:.1}s", took.as_secs_f64()),
-        _ => span(took),
-    }
-}
-
-pub fn span(span: SignedDuration) -> String {
-    text::duration(Duration::try_from(span).unwrap_or_default())
-}
-
-/// Formats a wait with suitable precision: `18ms`, `0.37s`, `12s`.
-pub fn precise(wait: SignedDuration) -> String {
-    let wait = wait.max(SignedDuration::ZERO);
-    match wait.as_millis() {
-        milliseconds @ 0..100 => format!("{milliseconds}ms"),
-        100..10_000 => format!("{:.2}s", wait.as_secs_f64()),
-        _ => span(wait),
-    }
 }

@@ -1,12 +1,10 @@
-//! What the page read about its rows: the last message of a thread, or the first error of a revision. The selected row is read
-//! once it stays selected for a moment, then the failed revisions, because their error belongs in the list.
+//! What a list read about its rows besides what lists say: the last message of a thread, or the first error of a revision. The
+//! selected row is read once it stays selected for a moment, then the failed revisions, because their error belongs in the list.
 
-use super::state::{Row, Target};
-use crate::session::Cx;
-use crate::session::msg::RowDetail;
+use super::Cx;
+use super::msg::{InboxTarget, RowDetail};
 use jiff::{SignedDuration, Timestamp};
 use runtail_api::ApiError;
-use runtail_core::model::InboxItem;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -21,7 +19,7 @@ const MAX_REVISIONS: usize = 20;
 
 /// What is known of a row.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Known {
+pub enum KnownDetail {
     /// It was requested at this time.
     Loading(Timestamp),
     Loaded(RowDetail),
@@ -29,35 +27,42 @@ pub enum Known {
     Failed(String),
 }
 
+/// What of a row changes when its details do: a time, a number of questions, and a text.
+pub type RowState = (Option<Timestamp>, usize, String);
+
+/// A row whose details can be read.
+pub trait DetailedRow {
+    /// Returns its key in its list.
+    fn key(&self) -> &str;
+
+    /// Returns what changes when its details do.
+    fn state(&self) -> RowState;
+
+    /// Returns what to read.
+    fn target(&self) -> InboxTarget;
+
+    /// Returns whether it is no longer confirmed by its server, which is then not asked about it.
+    fn is_stale(&self) -> bool;
+}
+
 /// The details by the keys of their rows, each with the state of the row that they describe.
 #[derive(Debug, Clone, Default)]
-pub struct Details {
-    known: HashMap<String, (RowState, Known)>,
+pub struct RowDetails {
+    known: HashMap<String, (RowState, KnownDetail)>,
     /// The selected row, and since when.
     selected: Option<(String, Timestamp)>,
 }
 
-/// What of a row changes when its details do.
-type RowState = (Option<Timestamp>, usize, String);
-
-fn state_of(row: &Row) -> RowState {
-    let (questions, detail) = match &row.row.item {
-        InboxItem::Thread(thread) => (thread.questions.len(), thread.detail.clone()),
-        InboxItem::Revision(revision) => (0, revision.revision_id.clone()),
-    };
-    (row.row.since(), questions, detail)
-}
-
-impl Details {
+impl RowDetails {
     /// Returns what is known of a row.
-    pub fn of(&self, row: &Row) -> Option<&Known> {
-        self.known.get(&row.key).filter(|(state, _)| *state == state_of(row)).map(|(_, known)| known)
+    pub fn of(&self, row: &impl DetailedRow) -> Option<&KnownDetail> {
+        self.known.get(row.key()).filter(|(state, _)| *state == row.state()).map(|(_, known)| known)
     }
 
     /// Returns the first error of a failed revision, if it was read.
-    pub fn error(&self, row: &Row) -> Option<&str> {
-        match (&row.target, self.of(row)?) {
-            (Target::Revision(..), Known::Loaded(detail)) => Some(detail.rows.first()?.1.as_str()),
+    pub fn error(&self, row: &impl DetailedRow) -> Option<&str> {
+        match (row.target(), self.of(row)?) {
+            (InboxTarget::Revision(..), KnownDetail::Loaded(detail)) => Some(detail.rows.first()?.1.as_str()),
             _ => None,
         }
     }
@@ -70,55 +75,51 @@ impl Details {
     }
 
     /// Returns the row to read next, and after how long.
-    fn next<'r>(&self, shown: &[&'r Row], cx: &Cx<'_>) -> Option<(&'r Row, Duration)> {
+    fn next<'r, R: DetailedRow>(&self, shown: &[&'r R], cx: &Cx<'_>) -> Option<(&'r R, Duration)> {
         let now = cx.session.now;
-        let is_reading = |(_, known): &(RowState, Known)| match known {
-            Known::Loading(at) => now.duration_since(*at) < TIMEOUT,
+        let is_reading = |(_, known): &(RowState, KnownDetail)| match known {
+            KnownDetail::Loading(at) => now.duration_since(*at) < TIMEOUT,
             _ => false,
         };
         if self.known.values().any(is_reading) {
             return None;
         }
-        let can_read = |row: &&Row| {
-            let profile = cx.session.profile(row.target.profile());
-            row.as_of.is_none() && profile.is_some_and(|profile| !profile.halted) && !self.was_read(row)
+        let can_read = |row: &&R| {
+            let profile = cx.session.profile(row.target().profile()).filter(|profile| !profile.halted);
+            // A read without a result is repeated only for another state of the row.
+            !row.is_stale() && profile.is_some() && self.of(*row).is_none()
         };
         let selected = self.selected.as_ref().and_then(|(key, since)| {
-            let row = shown.iter().copied().find(|row| row.key == *key).filter(can_read)?;
+            let row = shown.iter().copied().find(|row| row.key() == *key).filter(can_read)?;
             let left = SETTLED - now.duration_since(*since);
             Some((row, Duration::try_from(left).unwrap_or_default()))
         });
-        let is_revision = |row: &&Row| matches!(row.target, Target::Revision(..));
+        let is_revision = |row: &&R| matches!(row.target(), InboxTarget::Revision(..));
         let revisions = || shown.iter().copied().filter(is_revision).take(MAX_REVISIONS);
         selected.or_else(|| revisions().find(can_read).map(|row| (row, Duration::ZERO)))
     }
 
-    fn was_read(&self, row: &Row) -> bool {
-        // A read without a result is repeated only for another state of the row.
-        self.of(row).is_some()
-    }
-
     /// Returns the time until a row is read.
-    pub fn next_tick(&self, shown: &[&Row], cx: &Cx<'_>) -> Option<Duration> {
+    pub fn next_tick<R: DetailedRow>(&self, shown: &[&R], cx: &Cx<'_>) -> Option<Duration> {
         self.next(shown, cx).map(|(_, after)| after)
     }
 
     /// Returns the row to read now, and notes that it is read.
-    pub fn take_next(&mut self, shown: &[&Row], cx: &Cx<'_>) -> Option<Target> {
+    pub fn take_next<R: DetailedRow>(&mut self, shown: &[&R], cx: &Cx<'_>) -> Option<InboxTarget> {
         let (row, _) = self.next(shown, cx).filter(|(_, after)| after.is_zero())?;
         if self.known.len() >= MAX_KEPT {
             self.known.clear();
         }
-        self.known.insert(row.key.clone(), (state_of(row), Known::Loading(cx.session.now)));
-        Some(row.target.clone())
+        self.known.insert(row.key().to_string(), (row.state(), KnownDetail::Loading(cx.session.now)));
+        Some(row.target())
     }
 
     /// Applies the details of the row with a key.
     pub fn on_read(&mut self, key: &str, result: Result<RowDetail, ApiError>) {
         if let Some((_, known)) = self.known.get_mut(key) {
             *known = match result {
-                Ok(detail) => Known::Loaded(detail),
-                Err(error) => Known::Failed(error.badge()),
+                Ok(detail) => KnownDetail::Loaded(detail),
+                Err(error) => KnownDetail::Failed(error.badge()),
             };
         }
     }

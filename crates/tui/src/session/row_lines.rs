@@ -1,0 +1,118 @@
+//! Lines about a row that its list has no room for: a question with its fields, and what was read of the row.
+
+use super::row_details::KnownDetail;
+use crate::widgets::line::{Line, Tone, wrap};
+use runtail_core::model::Question;
+use runtail_core::text;
+use serde_json::Value;
+
+/// Bytes of a value that are shown.
+const MAX_VALUE: usize = 2 << 10;
+/// Columns before the value of a field.
+const FIELD: usize = 22;
+/// Fields of a question that are shown.
+const MAX_FIELDS: usize = 12;
+
+/// Adds what was read of the row, as far as there is room: the last message or the first error.
+pub fn push_known(lines: &mut Vec<Line>, known: Option<&KnownDetail>, width: usize, room: usize) {
+    let (title, rows) = match known {
+        // The row itself says what is needed without the state's fields and messages.
+        _ if lines.len() + 2 > room => return,
+        None => return,
+        Some(KnownDetail::Loading(_)) => ("loading…".to_string(), Vec::new()),
+        Some(KnownDetail::Failed(why)) => (format!("the details couldn't be read ({})", text::clean(why)), Vec::new()),
+        Some(KnownDetail::Loaded(detail)) if detail.rows.is_empty() => return,
+        Some(KnownDetail::Loaded(detail)) => (detail.title.clone(), detail.rows.clone()),
+    };
+    let title = format!("── {} ", text::clean(&title));
+    let rule = "─".repeat(width.saturating_sub(2 + text::width(&title)));
+    lines.push(Line::of(Tone::Dim, &format!("  {title}{rule}")));
+    let is_list = rows.len() > 1;
+    for (label, said) in rows {
+        let label = text::fit(&text::clean(&label), 16).into_owned();
+        let indent = match (label.is_empty(), is_list) {
+            (true, _) => 2,
+            (false, false) => 4 + text::width(&label),
+            // Aligned with the fields of the question.
+            (false, true) => FIELD,
+        };
+        for (n, part) in wrap(text::head(&said, MAX_VALUE), width.saturating_sub(indent).max(10)).iter().enumerate() {
+            if lines.len() >= room {
+                if let Some(last) = lines.last_mut() {
+                    last.push(Tone::Dim, " …");
+                }
+                return;
+            }
+            let head = match n {
+                0 if label.is_empty() => String::new(),
+                0 if is_list => format!("    {label}"),
+                0 => format!("  {label}"),
+                _ => String::new(),
+            };
+            let fill = " ".repeat(indent.saturating_sub(text::width(&head)));
+            lines.push(Line::of(Tone::Dim, &format!("{head}{fill}")).with(Tone::Plain, part));
+        }
+    }
+}
+
+/// The fields of a plain question that hold its text.
+const TEXTS: [&str; 4] = ["question", "message", "prompt", "description"];
+
+/// Returns the field of a plain question that holds its text.
+fn text_field(question: &Question) -> Option<(&'static str, &str)> {
+    let fields = question.value.as_object().filter(|_| question.actions().is_empty())?;
+    TEXTS.iter().find_map(|name| Some((*name, fields.get(*name)?.as_str()?)))
+}
+
+/// Returns what is asked, without the fields that are listed below it.
+pub fn heading(question: &Question) -> String {
+    match text_field(question) {
+        Some((_, said)) => text::head(said, MAX_VALUE).to_string(),
+        None => question.summary(),
+    }
+}
+
+/// Adds what a question contains besides its first line: the arguments of actions, or its other fields.
+pub fn push_fields(lines: &mut Vec<Line>, question: &Question, width: usize) {
+    let actions = question.actions();
+    let heading_field = text_field(question).map(|(name, _)| name);
+    let of_value;
+    let groups: Vec<(Option<&str>, &Value)> = match actions.is_empty() {
+        false => actions.iter().map(|action| (Some(action.name.as_str()), &action.args)).collect(),
+        true => {
+            of_value = &question.value;
+            vec![(None, of_value)]
+        }
+    };
+    for (name, value) in groups {
+        if let Some(name) = name {
+            lines.push(Line::of(Tone::Plain, "  ").with(Tone::Plain, name));
+        }
+        match value {
+            Value::Object(fields) => {
+                let is_shown = |(key, _): &(&String, &Value)| Some(key.as_str()) != heading_field;
+                for (key, value) in fields.iter().filter(is_shown).take(MAX_FIELDS) {
+                    let said = match value {
+                        Value::String(text) => text.clone(),
+                        other => other.to_string(),
+                    };
+                    let label = text::fit(&text::clean(key), 16).into_owned();
+                    let rows = wrap(text::head(&said, MAX_VALUE), width.saturating_sub(FIELD).max(10));
+                    for (n, part) in rows.iter().enumerate() {
+                        let label = if n == 0 { label.as_str() } else { "" };
+                        let fill = " ".repeat(18usize.saturating_sub(text::width(label)));
+                        lines.push(Line::of(Tone::Dim, &format!("    {label}{fill}")).with(Tone::Plain, part));
+                    }
+                }
+            }
+            // The first line of a text is its summary.
+            Value::String(said) if name.is_none() => {
+                let more: Vec<&str> = said.lines().skip(1).filter(|line| !line.trim().is_empty()).collect();
+                let rows = wrap(text::head(&more.join("\n"), MAX_VALUE), width.saturating_sub(2).max(10));
+                let rows = rows.iter().filter(|_| !more.is_empty());
+                lines.extend(rows.map(|part| Line::of(Tone::Plain, &format!("  {part}"))));
+            }
+            _ => {}
+        }
+    }
+}
