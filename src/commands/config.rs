@@ -29,15 +29,20 @@ pub enum Command {
 const IMPORT_NOTES: &str = "\
 Reads ~/.langsmith/config.json (or the file in LANGSMITH_CONFIG_FILE), and .env and langgraph.json in the current folder, and never \
 changes them. Keys stay there: a new profile refers to its key. The changes to the configuration file are shown, and written only \
-after a confirmation. Existing profiles stay as they are.
+after a confirmation. Existing profiles stay as they are, and so does default_profiles: if it is set, new profiles are not in use by \
+themselves.
 
 A row's status is `added`, `new` (with --dry-run) or `skipped`, which has a `reason`.
 
-Exit codes: 0 done, or nothing to add · 1 not written · 2 not confirmed, or the configuration file is invalid.";
+Exit codes: 0 done, or nothing to add · 1 not written · 2 not confirmed, a NAME that can't be imported, or the configuration file is \
+invalid.";
 
 /// Options of `config import`.
 #[derive(Debug, Args)]
 pub struct Import {
+    /// Only the profiles with these names
+    #[arg(value_name = "NAME")]
+    pub(super) names: Vec<String>,
     /// Show the changes, and write nothing
     #[arg(long)]
     pub(super) dry_run: bool,

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 
 pub(super) async fn run(file: PathBuf, options: Options) -> Result<(), Failure> {
-    let target = file.clone();
-    let (found, draft) = blocking(move || Import::draft(&Places::usual(), &target)).await?;
+    let (target, names) = (file.clone(), options.names.clone());
+    let (found, draft) = blocking(move || Import::draft(&Places::usual(), &target, &names)).await?;
     let is_table = options.output.format() == Format::Table;
     for skipped in &found.skipped {
         output::complain(&format!("not added: {skipped}"));
@@ -39,6 +39,10 @@ pub(super) async fn run(file: PathBuf, options: Options) -> Result<(), Failure> 
     let written = blocking(move || draft.write()).await;
     written.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
     output::complain(&format!("{} was written.", short(&file)));
+    let names: Vec<&str> = found.profiles.iter().map(|one| one.profile.name.as_str()).collect();
+    if let Some(why) = found.not_in_use(&names) {
+        output::complain(&why);
+    }
     if is_table { Ok(()) } else { print(&options, &found, "added") }
 }
 

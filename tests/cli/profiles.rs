@@ -193,6 +193,25 @@ async fn import_shows_the_changes_and_writes_only_when_confirmed() {
 }
 
 #[tokio::test]
+async fn import_adds_only_the_named_profiles_and_says_that_they_are_not_in_use() {
+    let home = Home::new();
+    home.write(TOOL, &tool_profiles());
+    home.write("agent/.env", &format!("LANGSMITH_API_KEY={CANARY}\n"));
+    home.write("runtail/config.toml", "default_profiles = [\"x\"]\n[profiles.x]\nregion = \"us\"\n");
+    let unknown = home.runtail(&["config", "import", "none", "--yes"]).await.expect(2);
+    assert!(unknown.err.contains("no profile named none can be imported"), "{}", unknown.err);
+    assert!(unknown.err.contains("there are: us, mine, agent"), "{}", unknown.err);
+    let bad = home.runtail(&["config", "import", "agent", "bad", "--yes"]).await.expect(2);
+    assert!(bad.err.contains("plain http to another machine"), "{}", bad.err);
+    let done = home.runtail(&["config", "import", "agent", "--yes"]).await.expect(0);
+    assert_eq!(done.rows().len(), 1, "{}", done.out);
+    let said = "agent is not in use, because default_profiles doesn't name it: add it there, or use --profile.";
+    assert!(done.err.contains(said), "{}", done.err);
+    let text = home.read("runtail/config.toml");
+    assert!(text.contains("[profiles.agent]") && !text.contains("[profiles.us]"), "{text}");
+}
+
+#[tokio::test]
 async fn import_uses_the_key_and_reports_what_is_missing() {
     let server = Server::start(|seen| match (seen.header("x-api-key"), seen.header("x-tenant-id")) {
         (Some(CANARY), Some("0a000000-0000-4000-8000-000000000002")) => json(200, r#"{"resources": [], "offset": 0}"#),

@@ -320,16 +320,16 @@ fn first_run_imports_profiles_of_the_official_tools() {
     assert!(dash.screen().contains("5  Import 1 profile"), "{}", dash.screen());
     // The file is drafted, shown, and written only on request.
     assert_eq!(dash.keys("<Down><Down><Down><Down><Down><Enter>"), [Effect::DraftImport(file.clone())]);
-    let draft = || Import::draft(&places, &file).map(|(found, draft)| (Box::new(found), draft));
+    let draft = || Import::draft(&places, &file, &[]).map(|(found, draft)| (Box::new(found), draft));
     dash.done(EffectResult::ImportDrafted(draft()));
     let screen = dash.screen();
     for line in [
         "╭ Import · ",
-        "+ eu · region eu · key stays in ",
+        "▌ [x] eu · region eu · key stays in ",
         "✗ not added: x (",
         "+ [profiles.eu]",
         "#/profiles/eu/api_key\"",
-        "ctrl-s writes the file",
+        "ctrl-s write  Space leave out, add",
     ] {
         assert!(screen.contains(line), "{line}: {screen}");
     }
@@ -338,6 +338,39 @@ fn first_run_imports_profiles_of_the_official_tools() {
     let [Effect::SaveFile(draft)] = effects.as_slice() else { panic!("{effects:?}") };
     draft.write().unwrap();
     assert!(!std::fs::read_to_string(&file).unwrap().contains("canary"));
+}
+
+#[test]
+fn profiles_of_an_import_are_left_out_and_added_again() {
+    let home = tempfile::tempdir().unwrap();
+    let (tool, file) = (home.path().join("config.json"), home.path().join("config.toml"));
+    let profiles =
+        r#"{"profiles": {"a": {"api_key": "canary"}, "b": {"api_key": "canary"}, "c": {"api_key": "canary"}}}"#;
+    std::fs::write(&tool, profiles).unwrap();
+    std::fs::write(&file, format!("default_profiles = [\"us\"]\n{TWO}")).unwrap();
+    let mut dash = Dash::new(TWO, (140, 40));
+    let places = Places { langsmith: Some(tool), project: None };
+    let drafted = Import::draft(&places, &file, &[]).map(|(found, draft)| (Box::new(found), draft));
+    dash.done(EffectResult::ImportDrafted(drafted));
+    assert!(dash.screen().contains("a, b, c are not in use, because default_profiles doesn't name them"));
+    dash.keys("<Down><Space>");
+    let screen = dash.screen();
+    for line in ["  [x] a ·", "▌ [ ] b ·", "  [x] c ·", "+ [profiles.a]", "+ [profiles.c]", "a, c are not in use"]
+    {
+        assert!(screen.contains(line), "{line}: {screen}");
+    }
+    assert!(!screen.contains("[profiles.b]"), "{screen}");
+    let effects = dash.keys("<ctrl-s>");
+    let [Effect::SaveFile(draft)] = effects.as_slice() else { panic!("{effects:?}") };
+    draft.write().unwrap();
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("[profiles.c]") && !text.contains("[profiles.b]"), "{text}");
+    // Nothing is written if every profile is left out, and a profile can be added again.
+    let drafted = Import::draft(&places, &file, &[]).map(|(found, draft)| (Box::new(found), draft));
+    dash.done(EffectResult::ImportDrafted(drafted));
+    assert!(dash.keys("<Space><ctrl-s>").is_empty());
+    assert!(dash.screen().contains("Every profile is left out"), "{}", dash.screen());
+    assert!(matches!(dash.keys("<Space><ctrl-s>").as_slice(), [Effect::SaveFile(_)]));
 }
 
 #[test]
@@ -350,7 +383,7 @@ fn import_that_adds_nothing_says_why() {
     dash.app.session.catalog.origin.file = Some(file.clone());
     assert_eq!(dash.keys(":import<Enter>"), [Effect::DraftImport(file.clone())]);
     let places = Places { langsmith: Some(tool), project: None };
-    let drafted = Import::draft(&places, &file).map(|(found, draft)| (Box::new(found), draft));
+    let drafted = Import::draft(&places, &file, &[]).map(|(found, draft)| (Box::new(found), draft));
     dash.done(EffectResult::ImportDrafted(drafted));
     assert!(dash.app.overlays.is_empty() && dash.screen().contains("Nothing to import."), "{}", dash.screen());
     dash.keys("!");

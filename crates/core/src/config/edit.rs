@@ -155,6 +155,35 @@ pub fn with_profile(file: &str, typed: &str) -> Result<String, ConfigError> {
     Ok(text)
 }
 
+/// Returns the text of the file with `[ui] restore` set. Nothing else changes.
+///
+/// # Errors
+/// The text is invalid.
+pub fn with_restore(file: &str, is_on: bool) -> Result<String, ConfigError> {
+    let mut document = document(file)?;
+    let is_empty = document.is_empty();
+    let ui = document.entry("ui").or_insert_with(|| {
+        let mut table = Table::new();
+        if !is_empty {
+            table.decor_mut().set_prefix("\n");
+        }
+        Item::Table(table)
+    });
+    let Some(ui) = ui.as_table_like_mut() else { return Err(ConfigError::new("`ui` is no table in the file")) };
+    match ui.get_mut("restore").and_then(Item::as_value_mut) {
+        Some(value) => {
+            // A comment after it stays.
+            let decor = value.decor().clone();
+            *value = is_on.into();
+            *value.decor_mut() = decor;
+        }
+        None => drop(ui.insert("restore", toml_edit::value(is_on))),
+    }
+    let text = document.to_string();
+    Config::parse(&text, None)?;
+    Ok(text)
+}
+
 fn document(text: &str) -> Result<DocumentMut, ConfigError> {
     text.parse::<DocumentMut>().map_err(|e| {
         ConfigError::at(None, text, e.span().unwrap_or(0..0), crate::text::clean(e.message()).into_owned())

@@ -70,6 +70,9 @@ pub(super) fn web_address(text: &str) -> Result<Url, String> {
     if !url.username().is_empty() || url.password().is_some() {
         return Err("an address must not contain a user or a password".into());
     }
+    if ["lsv2_", "ls__"].iter().any(|key| url.path().contains(key)) {
+        return Err("an address must not contain a key".into());
+    }
     Ok(url)
 }
 

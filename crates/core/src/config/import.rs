@@ -49,6 +49,8 @@ pub struct Import {
     pub profiles: Vec<Imported>,
     /// What can't be added, and why.
     pub skipped: Vec<Skipped>,
+    /// Whether the configuration sets `default_profiles`, so that new profiles are not in use by themselves.
+    pub has_defaults: bool,
 }
 
 /// A profile that can be added.
@@ -148,6 +150,44 @@ impl Import {
         self
     }
 
+    /// Keeps only the profiles with these names; all if there are none.
+    ///
+    /// # Errors
+    /// A profile with one of the names can't be added.
+    pub fn only(mut self, names: &[String]) -> Result<Import, ConfigError> {
+        if names.is_empty() {
+            return Ok(self);
+        }
+        for name in names {
+            if self.profiles.iter().any(|one| one.profile.name == *name) {
+                continue;
+            }
+            let why = self.skipped.iter().find(|one| one.name.as_ref() == Some(name)).map(Skipped::to_string);
+            let known: Vec<&str> = self.profiles.iter().map(|one| one.profile.name.as_str()).collect();
+            let hint = match (why, known.is_empty()) {
+                (Some(why), _) => why,
+                (None, true) => self.nothing(),
+                (None, false) => format!("there are: {}", known.join(", ")),
+            };
+            let message = format!("no profile named {} can be imported", text::clean(name));
+            return Err(ConfigError::new(message).hint(text::clean(&hint).into_owned()));
+        }
+        self.profiles.retain(|one| names.contains(&one.profile.name));
+        self.skipped.retain(|one| one.name.is_none());
+        Ok(self)
+    }
+
+    /// Explains that new profiles with these names are not in use; nothing if they are.
+    pub fn not_in_use(&self, names: &[&str]) -> Option<String> {
+        let (is, it) = if names.len() == 1 { ("is", "it") } else { ("are", "them") };
+        let names = names.join(", ");
+        (self.has_defaults && !names.is_empty()).then(|| {
+            format!(
+                "{names} {is} not in use, because default_profiles doesn't name {it}: add {it} there, or use --profile."
+            )
+        })
+    }
+
     /// Explains that there is nothing to add.
     pub fn nothing(&self) -> String {
         let names = |files: &[PathBuf], last: &str| {
@@ -167,16 +207,21 @@ impl Import {
         }
     }
 
-    /// Prepares the configuration file with the profiles; nothing if there is none to add.
+    /// Prepares the configuration file with the profiles, or only with those named; nothing if there is none to add.
     ///
     /// # Errors
-    /// The configuration file can't be read, or is invalid.
-    pub fn draft(places: &Places, file: &Path) -> Result<(Import, Option<Box<Draft>>), ConfigError> {
-        let known = match std::fs::symlink_metadata(file) {
-            Err(e) if e.kind() == ErrorKind::NotFound => Vec::new(),
-            _ => Config::read(file)?.profiles.into_iter().map(|profile| profile.name).collect(),
+    /// The configuration file can't be read, or is invalid; or a named profile can't be added.
+    pub fn draft(places: &Places, file: &Path, names: &[String]) -> Result<(Import, Option<Box<Draft>>), ConfigError> {
+        let (known, has_defaults) = match std::fs::symlink_metadata(file) {
+            Err(e) if e.kind() == ErrorKind::NotFound => (Vec::new(), false),
+            _ => {
+                let config = Config::read(file)?;
+                let names = config.profiles.into_iter().map(|profile| profile.name).collect();
+                (names, !config.default_profiles.is_empty())
+            }
         };
-        let found = Import::read(places).without_known(&known);
+        let mut found = Import::read(places).without_known(&known).only(names)?;
+        found.has_defaults = has_defaults;
         let texts: Vec<Arc<str>> = found.profiles.iter().map(Imported::text).collect();
         let draft = if texts.is_empty() { None } else { Some(Box::new(Draft::new(file, texts)?)) };
         Ok((found, draft))
@@ -251,6 +296,9 @@ impl Import {
         match document.get("env") {
             Some(Value::String(file)) => {
                 let named = folder.join(file);
+                if std::fs::symlink_metadata(&named).is_err_and(|e| e.kind() == ErrorKind::NotFound) {
+                    return self.skip(None, &named, "langgraph.json names this file, which does not exist");
+                }
                 let same =
                     |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
                 if named != own && !same(&named, &own) {
@@ -404,6 +452,9 @@ fn profile(
 
 fn address(text: &str) -> Result<Url, String> {
     let url = web_address(text.trim()).map_err(|why| format!("its address: {why}"))?;
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err("its address has a query or a fragment, which may contain a key; add it by hand".into());
+    }
     match url.scheme() == "http" && !base::is_loopback(&url) {
         true => Err("its address is plain http to another machine; add it by hand with allow_http".into()),
         false => Ok(url),

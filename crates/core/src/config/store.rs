@@ -43,15 +43,39 @@ impl Draft {
     /// # Errors
     /// The file can't be read, or is not a valid configuration.
     pub fn new(path: &Path, typed: Vec<Arc<str>>) -> Result<Draft, ConfigError> {
-        let before = read(path)?;
+        Draft::of(path.to_path_buf(), read(path)?, typed)
+    }
+
+    fn of(path: PathBuf, before: Option<String>, typed: Vec<Arc<str>>) -> Result<Draft, ConfigError> {
         let mut after = before.clone().unwrap_or_default();
         for text in &typed {
             after = edit::with_profile(&after, text).map_err(|mut e| {
-                e.path.get_or_insert_with(|| path.to_path_buf());
+                e.path.get_or_insert_with(|| path.clone());
                 e
             })?;
         }
-        Ok(Draft { path: path.to_path_buf(), before, after, typed })
+        Ok(Draft { path, before, after, typed })
+    }
+
+    /// Prepares a change of the file that sets `[ui] restore`. Reads the file, so don't call it on an async thread.
+    ///
+    /// # Errors
+    /// The file can't be read, or is not a valid configuration.
+    pub fn restore(path: &Path, is_on: bool) -> Result<Draft, ConfigError> {
+        let before = read(path)?;
+        let after = edit::with_restore(before.as_deref().unwrap_or_default(), is_on).map_err(|mut e| {
+            e.path.get_or_insert_with(|| path.to_path_buf());
+            e
+        })?;
+        Ok(Draft { path: path.to_path_buf(), before, after, typed: Vec::new() })
+    }
+
+    /// Returns the draft with only these of the profiles.
+    ///
+    /// # Errors
+    /// The text would not be a valid configuration.
+    pub fn with_only(&self, typed: Vec<Arc<str>>) -> Result<Draft, ConfigError> {
+        Draft::of(self.path.clone(), self.before.clone(), typed)
     }
 
     /// The edited profiles.

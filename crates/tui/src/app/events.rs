@@ -400,7 +400,7 @@ impl App {
             EffectResult::TargetChecked(number, result) => return self.on_target_checked(number, result),
             EffectResult::Tried(number, result) => self.session.catalog.on_tested(number, result, at),
             EffectResult::Drafted(Ok(draft)) => {
-                self.open_save(Save { draft, import: None });
+                self.open_save(Save::new(draft, None));
                 Requests::none()
             }
             EffectResult::ImportsFound(found) => {
@@ -408,7 +408,7 @@ impl App {
                 Requests::none()
             }
             EffectResult::ImportDrafted(Ok((found, Some(draft)))) => {
-                self.open_save(Save { draft, import: Some(found) });
+                self.open_save(Save::new(draft, Some(found)));
                 Requests::none()
             }
             EffectResult::ImportDrafted(Ok((found, None))) => nothing_to_import(&found),

@@ -135,7 +135,7 @@ impl Keymap {
             Context::Graph => &["graph.search", "graph.next", "graph.fold", "graph.save", "graph.details", "app.back"],
             Context::Compare => &["compare.next", "compare.collapse", "compare.side", "compare.open"],
             Context::Inbox => &["inbox.answer", "inbox.open", "inbox.explain", "inbox.filter"],
-            Context::Save => &["save.write", "move.page_down", "app.back"],
+            Context::Save => &["save.write", "save.mark", "move.page_down", "app.back"],
             Context::FirstRun => &["first_run.choose", "first_run.demo", "first_run.langsmith", "app.quit"],
             // Depends on the state of the dialog (`Component::hints`).
             Context::Confirm | Context::Answer | Context::Composer | Context::Command | Context::Global => &[],

@@ -166,6 +166,9 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
             let drafted = blocking(move || Draft::new(&path, typed).map(Box::new)).await;
             EffectResult::Drafted(drafted)
         }
+        Effect::DraftRestore(path, is_on) => {
+            EffectResult::Drafted(blocking(move || Draft::restore(&path, is_on).map(Box::new)).await)
+        }
         Effect::SaveFile(draft) => EffectResult::Saved(blocking(move || draft.write().map(|()| draft)).await),
         Effect::SaveTabs(path, number, tabs) => {
             let writer = services.tabs.clone();
@@ -181,7 +184,8 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
             EffectResult::ImportsFound(tokio::task::spawn_blocking(read).await.ok()?)
         }
         Effect::DraftImport(file) => {
-            let draft = move || Import::draft(&Places::usual(), &file).map(|(found, draft)| (Box::new(found), draft));
+            let draft =
+                move || Import::draft(&Places::usual(), &file, &[]).map(|(found, draft)| (Box::new(found), draft));
             EffectResult::ImportDrafted(blocking(draft).await)
         }
         Effect::CheckSecrets(references) => {

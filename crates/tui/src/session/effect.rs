@@ -226,6 +226,8 @@ pub enum Effect {
     Try(u64, Box<Profile>),
     /// Draft the configuration file with the texts of these edited profiles.
     DraftFile(PathBuf, Vec<Arc<str>>),
+    /// Draft the configuration file with `[ui] restore` on or off.
+    DraftRestore(PathBuf, bool),
     /// Write the draft to the configuration file.
     SaveFile(Box<Draft>),
     /// Write the open tabs to this file, with the number of the write.

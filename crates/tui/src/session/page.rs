@@ -23,6 +23,16 @@ pub trait Page {
     /// Returns the lines for a width.
     fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line>;
 
+    /// See [`Component::offers`].
+    fn offers(&self, _action: Action) -> bool {
+        true
+    }
+
+    /// Moves the cursor within the page. Returns false if it has none, or it can't move, so that the window scrolls.
+    fn move_cursor(&mut self, _lines: isize) -> bool {
+        false
+    }
+
     /// Handles an action.
     fn action(&mut self, _cx: &Cx<'_>, _action: Action) -> Requests {
         Requests::none()
@@ -82,7 +92,16 @@ impl<P: Page> Component for Paged<P> {
         self.page.context()
     }
 
+    fn offers(&self, action: Action) -> bool {
+        self.page.offers(action)
+    }
+
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
+        // Where nothing can be marked, the key turns pages as everywhere else.
+        if action == Action::Mark && !self.page.offers(action) {
+            self.step(cx, cx.area.h as isize, false);
+            return Requests::none();
+        }
         self.page.action(cx, action)
     }
 
@@ -91,12 +110,15 @@ impl<P: Page> Component for Paged<P> {
         match action {
             Action::PageDown | Action::HalfDown | Action::Down | Action::Bottom => first + u64::from(cx.area.h) < end,
             Action::PageUp | Action::HalfUp | Action::Up | Action::Top => first > 0,
-            _ => true,
+            action => self.page.offers(action),
         }
     }
 
-    // A page has no cursor, so a step scrolls the window.
+    // A step scrolls the window, unless it moves the cursor of the page. Up scrolls to the beginning first, where the cursor is.
     fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
+        if (lines > 0 || self.place.top.key == 0) && self.page.move_cursor(lines) {
+            return;
+        }
         let rows = self.rows(cx);
         self.place.page(&rows, cx.area.h.into(), lines);
     }

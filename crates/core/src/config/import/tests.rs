@@ -206,7 +206,7 @@ fn draft_adds_the_new_names_and_leaves_the_others() {
     home.write(".langsmith/config.json", LANGSMITH);
     let own = "# mine\n[profiles.us]\nregion = \"apac\"\n";
     let file = home.write("config.toml", own);
-    let (found, draft) = Import::draft(&home.places(), &file).unwrap();
+    let (found, draft) = Import::draft(&home.places(), &file, &[]).unwrap();
     assert_eq!(names(&found), ["eu-team", "own", "file", "at"]);
     assert!(reasons(&found)[0].starts_with("us (") && reasons(&found)[0].contains("stays as it is"));
     let draft = draft.unwrap();
@@ -216,13 +216,66 @@ fn draft_adds_the_new_names_and_leaves_the_others() {
     let config = Config::parse(&text, Some(&file)).unwrap();
     assert_eq!((config.profiles.len(), config.warnings), (5, vec![]));
     // A second import has nothing to add.
-    let (found, draft) = Import::draft(&home.places(), &file).unwrap();
+    let (found, draft) = Import::draft(&home.places(), &file, &[]).unwrap();
     assert_eq!((found.profiles.len(), found.skipped.len(), draft.is_none()), (0, 5, true));
     // A new file.
     let new = home.path("new/config.toml");
-    let (found, draft) = Import::draft(&home.places(), &new).unwrap();
+    let (found, draft) = Import::draft(&home.places(), &new, &[]).unwrap();
     assert!(found.profiles.len() == 5 && draft.unwrap().is_new());
     // An invalid configuration is an error, and nothing is drafted.
     home.write("config.toml", "[profiles.us]\n");
-    assert!(Import::draft(&home.places(), &file).unwrap_err().to_string().contains("has no server"));
+    assert!(Import::draft(&home.places(), &file, &[]).unwrap_err().to_string().contains("has no server"));
+}
+
+#[test]
+fn single_profiles_are_picked_by_name() {
+    let home = Home::new();
+    home.write(".langsmith/config.json", LANGSMITH);
+    let file = home.write("config.toml", "default_profiles = [\"us\"]\n[profiles.us]\nregion = \"us\"\n");
+    let draft = |names: &[&str]| {
+        Import::draft(&home.places(), &file, &names.iter().map(|name| name.to_string()).collect::<Vec<_>>())
+    };
+    let (found, drafted) = draft(&["own", "at"]).unwrap();
+    assert_eq!((names(&found), drafted.unwrap().typed().count()), (vec!["own", "at"], 2));
+    let said = "own, at are not in use, because default_profiles doesn't name them: add them there, or use --profile.";
+    assert_eq!(found.not_in_use(&names(&found)).as_deref(), Some(said));
+    assert_eq!(found.not_in_use(&[]), None);
+    let error = |name: &str| draft(&["own", name]).unwrap_err().to_string();
+    assert!(error("none").contains("no profile named none can be imported"), "{}", error("none"));
+    assert!(error("none").contains("there are: eu-team, own, file, at"), "{}", error("none"));
+    assert!(error("us").contains("stays as it is"), "{}", error("us"));
+}
+
+#[test]
+fn a_missing_env_file_is_named() {
+    let home = Home::new();
+    for (env, is_missing) in [("deploy.env", true), (".env", true), ("there.env", false)] {
+        home.write("my-agent/there.env", "A=1\n");
+        home.write("my-agent/langgraph.json", format!("{{\"env\": \"{env}\"}}"));
+        let said = reasons(&home.read());
+        let expected = format!(
+            "{}: langgraph.json names this file, which does not exist",
+            home.path("my-agent").join(env).display()
+        );
+        assert_eq!(said, if is_missing { vec![expected] } else { vec![] }, "{env}");
+    }
+}
+
+#[test]
+fn addresses_that_may_contain_a_key_are_refused() {
+    let home = Home::new();
+    for (address, why) in [
+        ("https://ls.example.com/lsv2_pt_canary/api/v1", "must not contain a key"),
+        ("https://ls.example.com/ls__canary", "must not contain a key"),
+        ("https://ls.example.com/api/v1?api_key=canary", "has a query or a fragment"),
+        ("https://ls.example.com/#canary", "has a query or a fragment"),
+        ("https://canary@ls.example.com", "must not contain a user or a password"),
+        ("https://me:canary@ls.example.com", "must not contain a user or a password"),
+    ] {
+        home.write("my-agent/.env", format!("LANGSMITH_ENDPOINT={address}\n"));
+        let found = home.read();
+        let said = reasons(&found);
+        assert!(found.profiles.is_empty() && said[0].contains(why), "{said:?}");
+        assert!(!format!("{found:?} {said:?}").contains("canary"), "{said:?}");
+    }
 }

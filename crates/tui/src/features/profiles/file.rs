@@ -4,9 +4,10 @@ use crate::input::action::{Action, Context};
 use crate::session::msg::Effect;
 use crate::session::{Cx, GUTTER, Page, Request, Requests};
 use crate::widgets::line::{Line, Tone, wrap};
-use runtail_core::config::import::Import;
+use runtail_core::config::import::{Import, Imported};
 use runtail_core::config::{DiffLine, Draft};
 use runtail_core::text;
+use std::collections::BTreeSet;
 
 /// The page before the configuration file is written.
 #[derive(Debug, Clone)]
@@ -14,6 +15,42 @@ pub struct Save {
     pub draft: Box<Draft>,
     /// The profiles of the official tools that it adds.
     pub import: Option<Box<Import>>,
+    /// Of those the ones that are left out, by name.
+    left_out: BTreeSet<String>,
+    /// The profile under the cursor.
+    at: usize,
+}
+
+impl Save {
+    /// Creates the page. `import`: the profiles of the official tools that the draft adds.
+    pub fn new(draft: Box<Draft>, import: Option<Box<Import>>) -> Save {
+        Save { draft, import, left_out: BTreeSet::new(), at: 0 }
+    }
+
+    fn profiles(&self) -> &[Imported] {
+        self.import.as_ref().map_or(&[], |import| &import.profiles)
+    }
+
+    fn is_chosen(&self, one: &Imported) -> bool {
+        !self.left_out.contains(&one.profile.name)
+    }
+
+    /// Leaves out the profile under the cursor, or adds it again.
+    fn toggle(&mut self) -> Requests {
+        let Some(one) = self.profiles().get(self.at) else { return Requests::none() };
+        let name = one.profile.name.clone();
+        if !self.left_out.remove(&name) {
+            self.left_out.insert(name);
+        }
+        let chosen = self.profiles().iter().filter(|one| self.is_chosen(one)).map(Imported::text).collect();
+        match self.draft.with_only(chosen) {
+            Ok(draft) => {
+                *self.draft = draft;
+                Requests::none()
+            }
+            Err(error) => Requests::error(format!("{error}\n  Nothing was written.")),
+        }
+    }
 }
 
 impl Page for Save {
@@ -25,49 +62,89 @@ impl Page for Save {
         (if self.import.is_some() { "Import" } else { "Save" }, self.draft.path.display().to_string())
     }
 
-    fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
+    fn lines(&self, _cx: &Cx<'_>, width: usize) -> Vec<Line> {
         let width = width.saturating_sub(GUTTER.into());
-        let mut lines = self.import.as_deref().map(|import| import_lines(import, width)).unwrap_or_default();
-        lines.extend(draft_lines(&self.draft, &cx.session.key("save.write"), width));
+        let mut lines = self.import.as_deref().map(|import| self.import_lines(import, width)).unwrap_or_default();
+        lines.extend(draft_lines(&self.draft, width));
         lines
+    }
+
+    fn offers(&self, action: Action) -> bool {
+        action != Action::Mark || self.import.is_some()
+    }
+
+    fn move_cursor(&mut self, lines: isize) -> bool {
+        let to = self.at.saturating_add_signed(lines);
+        let can_move = lines.abs() == 1 && to != self.at && to < self.profiles().len();
+        if can_move {
+            self.at = to;
+        }
+        can_move
     }
 
     fn action(&mut self, _cx: &Cx<'_>, action: Action) -> Requests {
         match action {
+            Action::Mark => self.toggle(),
+            Action::Send if self.import.is_some() && self.draft.typed().next().is_none() => {
+                Requests::info("Every profile is left out, so there is nothing to write.")
+            }
             Action::Send => Requests::from(Request::Close).and(Effect::SaveFile(self.draft.clone())),
             _ => Requests::none(),
         }
     }
 }
 
-/// Returns the lines about profiles of the official tools: what is added, what has to be done, and what is left out.
-fn import_lines(import: &Import, width: usize) -> Vec<Line> {
-    let mut lines = Vec::new();
-    let mut add = |tone, mark: &str, said: &str| {
-        let parts = wrap(&text::clean(said), width.saturating_sub(6));
-        let indent = " ".repeat(text::width(mark));
-        lines.extend(
-            parts
-                .iter()
-                .enumerate()
-                .map(|(i, part)| Line::of(tone, if i == 0 { mark } else { &indent }).with(Tone::Plain, part)),
+impl Save {
+    /// Returns the lines about profiles of the official tools: what is added, what has to be done, and what is left out.
+    fn import_lines(&self, import: &Import, width: usize) -> Vec<Line> {
+        let mut lines = Vec::new();
+        let mut add = |(tone, mark): (Tone, &str), name: &str, said: &str| {
+            let parts = wrap(&text::clean(&format!("{name}{said}")), width.saturating_sub(text::width(mark) + 2));
+            let indent = " ".repeat(text::width(mark));
+            for (n, part) in parts.iter().enumerate() {
+                let mark = if n == 0 { mark } else { &indent };
+                let line = Line::of(tone, mark);
+                lines.push(match part.strip_prefix(name).filter(|_| n == 0) {
+                    Some(rest) => line.with(Tone::Strong, name).with(Tone::Plain, rest),
+                    None => line.with(Tone::Plain, part),
+                });
+            }
+        };
+        add(
+            (Tone::Plain, ""),
+            "",
+            "Profiles of the official tools. Their files are only read, and the keys stay in them.",
         );
-    };
-    add(Tone::Plain, "", "Profiles of the official tools. Their files are only read, and the keys stay in them.");
-    for one in &import.profiles {
-        let workspace = one.profile.workspace.as_deref().map(|id| format!(" · workspace {id}")).unwrap_or_default();
-        let server = one.server();
-        let server = if server.contains("://") { server } else { format!("region {server}") };
-        add(Tone::Good, "  + ", &format!("{} · {server}{workspace} · key {}", one.profile.name, one.key()));
-        one.to_do.iter().for_each(|to_do| add(Tone::Moving, "    ! ", to_do));
+        for (n, one) in import.profiles.iter().enumerate() {
+            let workspace = one.profile.workspace.as_deref().map(|id| format!(" · workspace {id}")).unwrap_or_default();
+            let server = one.server();
+            let server = if server.contains("://") { server } else { format!("region {server}") };
+            let (is_chosen, has_cursor) = (self.is_chosen(one), n == self.at);
+            let mark = match (has_cursor, is_chosen) {
+                (true, true) => "▌ [x] ",
+                (true, false) => "▌ [ ] ",
+                (false, true) => "  [x] ",
+                (false, false) => "  [ ] ",
+            };
+            let tone = if has_cursor { Tone::Accent } else { Tone::Plain };
+            let name = if has_cursor { one.profile.name.as_str() } else { "" };
+            let rest = if has_cursor { "" } else { one.profile.name.as_str() };
+            add((tone, mark), name, &format!("{rest} · {server}{workspace} · key {}", one.key()));
+            one.to_do.iter().for_each(|to_do| add((Tone::Moving, "      ! "), "", to_do));
+        }
+        import.skipped.iter().for_each(|one| add((Tone::Bad, "  ✗ "), "", &format!("not added: {one}")));
+        let chosen = import.profiles.iter().filter(|one| self.is_chosen(one));
+        let chosen: Vec<&str> = chosen.map(|one| one.profile.name.as_str()).collect();
+        if let Some(why) = import.not_in_use(&chosen) {
+            add((Tone::Moving, "  ! "), "", &why);
+        }
+        lines.push(Line::new());
+        lines
     }
-    import.skipped.iter().for_each(|one| add(Tone::Bad, "  ✗ ", &format!("not added: {one}")));
-    lines.push(Line::new());
-    lines
 }
 
-/// Returns the lines of the diff. `write`: the key that writes the file.
-fn draft_lines(draft: &Draft, write: &str, width: usize) -> Vec<Line> {
+/// Returns the lines of the diff.
+fn draft_lines(draft: &Draft, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut add = |tone, text: &str| lines.extend(wrap(text, width).iter().map(|text| Line::of(tone, text)));
     if draft.is_new() {
@@ -89,7 +166,5 @@ fn draft_lines(draft: &Draft, write: &str, width: usize) -> Vec<Line> {
             DiffLine::In(text) => add(Tone::Good, &format!("+ {text}")),
         }
     }
-    add(Tone::Plain, "");
-    add(Tone::Strong, &format!("{write} writes the file, Esc cancels."));
     lines
 }

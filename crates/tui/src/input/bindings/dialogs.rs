@@ -130,4 +130,13 @@ pub(super) const ROWS: &[Binding] = &[
         .named("Wait for authorization"),
     write("save.write", Save, &["ctrl-s"], A::Send, "write", "Write the file (no other key does)")
         .named("Write the file"),
+    bind(
+        "save.mark",
+        Save,
+        &["Space"],
+        A::Mark,
+        "leave out, add",
+        "Leave out the profile of an import, or add it again",
+    )
+    .named("Leave out or add the profile"),
 ];
