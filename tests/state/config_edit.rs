@@ -1,7 +1,7 @@
 //! Edits of one profile leave the rest of the configuration file unchanged.
 
 use proptest::prelude::*;
-use runtail_core::config::edit::{profile_of, profile_template, with_profile};
+use runtail_core::config::edit::{profile_of, profile_template, with_profile, with_restore};
 use runtail_core::config::{Config, DiffLine, Draft, Profile, SecretSource};
 use std::path::Path;
 
@@ -53,6 +53,22 @@ fn new_profile_is_added_after_the_others() {
     assert_eq!(with_profile("", "[profiles.a]\nregion = \"us\"\n").unwrap(), "[profiles.a]\nregion = \"us\"\n");
     let text = with_profile("[ui]\nascii = true\n", "[profiles.a]\nregion = \"us\"\n").unwrap();
     assert_eq!(text, "[ui]\nascii = true\n\n[profiles.a]\nregion = \"us\"\n");
+}
+
+#[test]
+fn restore_is_set_and_nothing_else_changes() {
+    for (before, after) in [
+        ("", "[ui]\nrestore = true\n"),
+        ("[poll]\ninterval = \"5s\"\n", "[poll]\ninterval = \"5s\"\n\n[ui]\nrestore = true\n"),
+        ("[ui]\nascii = true # a\n\n[poll]\n", "[ui]\nascii = true # a\nrestore = true\n\n[poll]\n"),
+        ("[ui]\nrestore = false  # b\n", "[ui]\nrestore = true  # b\n"),
+        ("ui = { ascii = true }\n", "ui = { ascii = true , restore = true }\n"),
+        ("ui.restore = false\n", "ui.restore = true\n"),
+    ] {
+        assert_eq!(with_restore(before, true).unwrap(), after);
+        assert!(read(after).ui.restore);
+    }
+    assert!(with_restore("ui = 1\n", true).is_err());
 }
 
 #[test]

@@ -50,7 +50,13 @@ impl Dashboard {
         }
         if let Some(file) = options.tabs {
             // Without the setting, nothing is read.
-            let saved = if app.session.prefs.restore { saved_tabs::read(&file) } else { Ok(None) };
+            let saved = match app.session.prefs.restore {
+                true => {
+                    services.tabs.claim(&file.path);
+                    saved_tabs::read(&file)
+                }
+                false => Ok(None),
+            };
             first.extend(app.restore(file, saved));
         }
         if options.glance {

@@ -1,7 +1,8 @@
 //! Reads and writes the file with the open tabs.
 
 use crate::session::saved_tabs::{MAX_BYTES, SavedTabs, TabsFile};
-use runtail_core::config::{files, replace_private};
+use runtail_core::config::{files, private_folder, replace_private};
+use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
 use std::io::Read as _;
 use std::path::Path;
@@ -26,22 +27,66 @@ pub(super) fn read(file: &TabsFile) -> Result<Option<SavedTabs>, String> {
     SavedTabs::parse(&text).map(Some)
 }
 
-/// Writes the file. Writes run on other threads, and the newest tabs must stay.
+/// Writes the file. Writes run on other threads, and the newest tabs must stay. Only one dashboard keeps its tabs: the first one,
+/// until it ends.
 #[derive(Debug, Clone, Default)]
-pub struct TabsWriter(Arc<Mutex<u64>>);
+pub struct TabsWriter(Arc<Mutex<Writer>>);
+
+#[derive(Debug, Default)]
+struct Writer {
+    /// The number of the newest tabs that were written.
+    last: u64,
+    /// The locked file beside the tabs, once this dashboard keeps its own.
+    lock: Option<File>,
+}
+
+impl Writer {
+    /// Becomes the only dashboard that keeps its tabs.
+    fn claim(&mut self, path: &Path) -> Result<(), String> {
+        if self.lock.is_some() {
+            return Ok(());
+        }
+        // Where there are no locks, as on some network mounts, or the file can't be created, the newest tabs win.
+        let Ok(file) = private_lock(&path.with_extension("lock")) else { return Ok(()) };
+        if let Err(TryLockError::WouldBlock) = file.try_lock() {
+            return Err(format!("another dashboard keeps its tabs in {}", path.display()));
+        }
+        self.lock = Some(file);
+        Ok(())
+    }
+}
+
+fn private_lock(path: &Path) -> std::io::Result<File> {
+    if let Some(folder) = path.parent() {
+        private_folder(folder)?;
+    }
+    let mut options = File::options();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
 
 impl TabsWriter {
+    /// Becomes the only dashboard that keeps its tabs, unless another one is. Otherwise [`write`](TabsWriter::write) tries again.
+    pub fn claim(&self, path: &Path) {
+        let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // The next write reports the reason.
+        let _ = writer.claim(path);
+    }
+
     /// Writes the tabs with this number, unless newer ones were written.
     ///
     /// # Errors
-    /// The system's error.
+    /// Another dashboard keeps its tabs, or the system's error.
     pub fn write(&self, path: &Path, number: u64, tabs: &SavedTabs) -> Result<(), String> {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if number <= *last {
+        let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if number <= writer.last {
             return Ok(());
         }
+        writer.claim(path)?;
         replace_private(path, tabs.to_text().as_bytes()).map_err(|e| e.to_string())?;
-        *last = number;
+        writer.last = number;
         Ok(())
     }
 }
@@ -69,7 +114,26 @@ mod tests {
         }
         let names: Vec<_> =
             std::fs::read_dir(path.parent().unwrap()).unwrap().map(|e| e.unwrap().file_name()).collect();
-        assert_eq!(names, ["tabs.json"], "no temporary file is left");
+        let names: std::collections::BTreeSet<_> = names.into_iter().collect();
+        assert_eq!(names, ["tabs.json".into(), "tabs.lock".into()].into(), "no temporary file is left");
+    }
+
+    #[test]
+    fn a_second_dashboard_saves_no_tabs_until_the_first_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tabs.json");
+        let file = TabsFile { path: path.clone(), scope: Scope::Profiles };
+        let (first, second) = (TabsWriter::default(), TabsWriter::default());
+        first.claim(&path);
+        second.claim(&path);
+        let new = |place| SavedTabs::new(Vec::new(), None, place);
+        let why = second.write(&path, 1, &new(SavedPlace::Lists)).unwrap_err();
+        assert!(why.contains("another dashboard keeps its tabs in"), "{why}");
+        assert_eq!(read(&file), Ok(None));
+        first.write(&path, 1, &new(SavedPlace::Deployments)).unwrap();
+        drop(first);
+        second.write(&path, 2, &new(SavedPlace::Lists)).unwrap();
+        assert_eq!(read(&file), Ok(Some(new(SavedPlace::Lists))));
     }
 
     #[test]

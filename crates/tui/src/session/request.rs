@@ -134,6 +134,8 @@ pub enum ProfileRequest {
     DraftFile,
     /// Draft the configuration file with the profiles of the official tools.
     Import,
+    /// Draft the configuration file with `[ui] restore` on or off.
+    Restore(bool),
 }
 
 impl From<ProfileRequest> for Request {

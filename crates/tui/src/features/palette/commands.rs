@@ -179,7 +179,7 @@ pub const COMMANDS: &[Command] = &[
     command(
         "import",
         ArgumentKind::Nothing,
-        "Add the profiles of the official tools: ~/.langsmith/config.json, .env, langgraph.json (preview first)",
+        "Add profiles from ~/.langsmith/config.json, .env and langgraph.json (preview first)",
         |_, _| Request::Profile(ProfileRequest::Import).into(),
     ),
     command("doctor", ArgumentKind::Nothing, "Diagnose connection problems", |_, _| Route::Doctor.into()),
@@ -273,6 +273,20 @@ pub const COMMANDS: &[Command] = &[
     command("wrap", ArgumentKind::Word(&["on", "off"]), "Wrap long lines in streams", |cx, how| {
         prefer("wrap", how, &[("on", true), ("off", false)], cx.session.prefs.wrap, Pref::Wrap)
     }),
+    command(
+        "restore",
+        ArgumentKind::Word(&["on", "off"]),
+        "Keep the open tabs for the next session (preview first)",
+        |cx, how| match (how, cx.session.prefs.restore) {
+            _ if cx.session.settings.demo => Requests::error("The demo keeps no tabs."),
+            ("on", true) | ("off", false) => Requests::info(format!("restore is {how} already.")),
+            ("on" | "off", is_on) => ProfileRequest::Restore(!is_on).into(),
+            (_, is_on) => {
+                let word = if is_on { "on" } else { "off" };
+                Requests::error(format!("restore is {word}; it can be on, off."))
+            }
+        },
+    ),
     command("keys", ArgumentKind::Nothing, "Key bindings with their config names", |_, _| Route::Keys.into()),
     command(
         "state",
@@ -294,7 +308,7 @@ pub const COMMANDS: &[Command] = &[
     command(
         "compare",
         ArgumentKind::Text("A B"),
-        "Compare threads, runs or recordings: T, T/R, PROFILE/DEPLOYMENT:T[/R] or FILE; one is compared with the marked or shown one",
+        "Compare threads, runs or recordings: T, T/R, PROFILE/DEPLOYMENT:T[/R] or FILE",
         |cx, text| {
             let shown = cx.lookup.shown_thread().filter(|view| !view.is_recording).map(|view| view.server.clone());
             let open = shown.or_else(|| cx.lookup.open_server());

@@ -56,6 +56,10 @@ impl Catalog {
                 None => Requests::error("No home directory found; use --config FILE."),
                 Some(file) => Effect::DraftImport(file.clone()).into(),
             },
+            ProfileRequest::Restore(is_on) => match &self.origin.file {
+                None => Requests::error("No home directory found; use --config FILE."),
+                Some(file) => Effect::DraftRestore(file.clone(), is_on).into(),
+            },
         }
     }
 
