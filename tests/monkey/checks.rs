@@ -196,7 +196,7 @@ impl ActionChecks {
             && h >= SMALLEST.1
         {
             assert!(
-                text.contains("sends it") || text.contains("to confirm"),
+                text.contains("ctrl-s send") || text.contains("to confirm"),
                 "a preview without a confirmation key: {text}"
             );
             self.drawn.extend(page.numbers());
@@ -208,7 +208,7 @@ impl ActionChecks {
             && h >= SMALLEST.1
         {
             assert!(
-                text.contains("sends it") || text.contains("to confirm"),
+                text.contains("ctrl-s send") || text.contains("to confirm"),
                 "a dialog without a confirmation key: {text}"
             );
             self.drawn.insert(confirm.number);

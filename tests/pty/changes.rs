@@ -70,7 +70,7 @@ fn deployment_is_deleted_by_name_and_tracked_until_gone() {
     term.wait_for("exactly to continue. Nothing was sent.");
     assert!(server.writes().is_empty());
     term.keys(&name);
-    term.wait_for("ctrl-s sends it");
+    term.wait_for("ctrl-s send");
     term.keys("\x13");
     term.wait_for("is deleted.");
     let writes = server.writes();

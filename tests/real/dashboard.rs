@@ -78,7 +78,7 @@ fn select(term: &Term, text: &str) {
 
 /// Confirms a preview once it is shown. A key that is pressed earlier would count as held down.
 fn confirm(term: &Term) {
-    term.wait_for("ctrl-s sends it");
+    term.wait_for("ctrl-s send");
     term.keys(SEND);
 }
 

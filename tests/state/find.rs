@@ -440,7 +440,7 @@ fn one_edit_is_written_to_every_marked_failed_thread_before_its_retry() {
     let effects = dash.keys("<ctrl-t>");
     let dropped = effects.iter().filter(|effect| matches!(effect, Effect::Forget(_))).count();
     assert_eq!(dropped, 3, "the retries without an edit are dropped: {effects:?}");
-    assert!(dash.screen().contains("EDIT AND RETRY"), "{}", dash.screen());
+    assert!(dash.screen().contains("Edit and retry"), "{}", dash.screen());
     assert!(dash.keys("<F5>").is_empty());
     assert!(notice(&dash).starts_with("Type a key and its value"), "{}", notice(&dash));
     dash.feed(Msg::Edited(Ok(r#"{"log": ["b"]}"#.into())));

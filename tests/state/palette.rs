@@ -712,3 +712,28 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn own_texts_are_not_cut_at_140_columns() {
+    let mut dash = demo_like((140, 40));
+    let mut cut: BTreeSet<String> = BTreeSet::new();
+    let mut look = |dash: &mut Dash| {
+        let screen = dash.screen();
+        // Below the tabs, without the keys and the notice.
+        cut.extend(screen.lines().skip(2).take(36).filter(|line| line.contains('…')).map(str::to_string));
+    };
+    dash.keys(":");
+    for _ in 0..20 {
+        look(&mut dash);
+        dash.keys("<PageDown>");
+    }
+    dash.keys("<Esc>?");
+    for _ in 0..40 {
+        for _ in 0..3 {
+            look(&mut dash);
+            dash.keys("<PageDown>");
+        }
+        dash.keys("<Tab>");
+    }
+    assert_eq!(cut, BTreeSet::new(), "{cut:#?}");
+}

@@ -691,7 +691,10 @@ fn profile_is_edited_checked_used_and_saved() {
     assert!(dash.keys("<ctrl-r>").is_empty());
     dash.keys("<Backspace><Backspace><Backspace>NEW\"<Enter>label = \"PROD\"");
     let screen = dash.screen();
-    assert!(screen.contains("label = \"PROD\"") && screen.contains("● Valid profile   ctrl-s checks it"), "{screen}");
+    assert!(
+        screen.contains("label = \"PROD\"") && screen.contains("● Valid profile, for this session only"),
+        "{screen}"
+    );
     let effects = dash.keys("<ctrl-r>");
     assert!(dash.screen().contains("checking eu…") && dash.screen().contains("Profiles · "), "{}", dash.screen());
     check_finished(&mut dash, &effects, Ok(()));
@@ -701,9 +704,7 @@ fn profile_is_edited_checked_used_and_saved() {
     let effects = dash.keys("s");
     drafted(&mut dash, &effects);
     let screen = dash.screen();
-    for line in
-        ["╭ Save", "- api_key_env = \"K\"", "+ api_key_env = \"NEW\"", "+ label = \"PROD\"", "ctrl-s writes the file"]
-    {
+    for line in ["╭ Save", "- api_key_env = \"K\"", "+ api_key_env = \"NEW\"", "+ label = \"PROD\"", "ctrl-s write"] {
         assert!(screen.contains(line), "{line}: {screen}");
     }
     assert!(dash.keys("<Enter>").is_empty());

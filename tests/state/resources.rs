@@ -90,7 +90,7 @@ fn integrations_open_their_repositories() {
         json!([{"id": 7, "owner": "labs", "name": "bot", "url": "https://github.com/labs/bot", "default_branch": "main"}]),
     );
     let screen = dash.screen();
-    assert!(screen.contains("Repositories") && screen.contains("of labs in prod-eu"), "{screen}");
+    assert!(screen.contains("Repositories") && screen.contains("Repositories · labs in prod-eu"), "{screen}");
     // y copies the URL that a deployment's source uses; Enter shows every field.
     assert_eq!(dash.keys("y"), [Effect::Copy("https://github.com/labs/bot".into())]);
     dash.keys("<Enter>");
@@ -151,7 +151,7 @@ fn filters_failures_and_incomplete_lists_are_shown() {
 #[track_caller]
 fn authenticate(dash: &mut Dash) -> u64 {
     dash.keys(":authenticate google<Enter>");
-    assert!(dash.screen().contains("AUTHENTICATE"), "{}", dash.screen());
+    assert!(dash.screen().contains("╭ Authenticate"), "{}", dash.screen());
     assert_eq!(dash.typed_ahead("<ctrl-r><ctrl-s>"), [], "nothing is sent before its preview is shown");
     assert!(dash.screen().contains("Nothing has been sent"), "{}", dash.screen());
     assert_eq!(dash.keys("<Enter>"), [], "Enter sends nothing");
@@ -276,7 +276,7 @@ fn changes_are_edited_then_previewed() {
     assert_eq!(dash.keys("u"), []);
     let screen = dash.screen();
     assert!(
-        screen.contains("UPDATE") && screen.contains(r#"compute_config.k8s_namespaces = ["agents","batch"]"#),
+        screen.contains("╭ Update") && screen.contains(r#"compute_config.k8s_namespaces = ["agents","batch"]"#),
         "{screen}"
     );
     let (_, what) = planned_change(&dash.keys("<ctrl-r>"));

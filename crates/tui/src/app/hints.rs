@@ -2,6 +2,7 @@
 
 use super::layout::WIDE;
 use super::{App, Overlay, Pane};
+use crate::features::changes::confirm::Stage;
 use crate::features::stream::viewer::{View, Viewer};
 use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
@@ -49,7 +50,9 @@ pub fn hints(app: &App) -> Hints {
             stream_hints(viewer, offers, can_act, &|id| app.can(id))
         }
         _ => {
-            let ids: Vec<&'static str> = listed_ids(app).into_iter().filter(|id| app.can(id)).collect();
+            let framed = app.overlays.last().map(|top| top.framed_keys(&app.overlay_cx(true))).unwrap_or_default();
+            let is_shown = |id: &&str| app.can(id) && !framed.contains(id);
+            let ids: Vec<&'static str> = listed_ids(app).into_iter().filter(is_shown).collect();
             six(&ids).into_iter().map(|id| (id, label(app, id))).collect()
         }
     };
@@ -86,7 +89,26 @@ fn label(app: &App, id: &str) -> Option<&'static str> {
     // A profile has no preview: its servers are checked.
     let is_profile =
         matches!(app.overlays.last(), Some(Overlay::Edit(editor)) if matches!(editor.subject, Subject::Profile(_)));
-    (is_profile && id == "editor.preview").then_some("check")
+    match id {
+        "editor.preview" if is_profile => Some("check"),
+        "confirm.back" => way_back(app.overlays.last()?),
+        _ => None,
+    }
+}
+
+/// Returns what the key that leaves a preview does, where it cancels nothing.
+fn way_back(top: &Overlay) -> Option<&'static str> {
+    let (is_open, is_sending) = match top {
+        Overlay::Confirm(confirm) => (matches!(confirm.stage, Stage::Planning | Stage::Ready(_)), false),
+        Overlay::Bulk(bulk) => (bulk.is_open(), bulk.is_active()),
+        Overlay::BulkAnswer(page) => (page.is_open(), page.is_sending()),
+        _ => return None,
+    };
+    match (is_open, is_sending) {
+        (true, _) => None,
+        (false, true) => Some("stop before the next one"),
+        (false, false) => Some("back"),
+    }
 }
 
 /// Returns the keys of two actions that are shown as one.

@@ -123,7 +123,8 @@ pub fn help_groups(keymap: &Keymap, place: Place<'_>, ascii: bool) -> Vec<HelpGr
             let item = |(keys, help): &(&str, &str)| HelpItem {
                 id: None,
                 keys: keys.to_string(),
-                short_keys: keys.to_string(),
+                // Beside other columns there is room for the first key.
+                short_keys: keys.split("  ").next().filter(|_| keys.len() > MAX_KEYS).unwrap_or(keys).to_string(),
                 name: help.to_string(),
                 sentence: help.to_string(),
             };

@@ -30,7 +30,7 @@ pub fn draw(cx: &Cx<'_>, canvas: &mut Canvas<'_>, card: &Card<'_>) -> Option<(u1
     let all = &card.lines.lines;
     let below = all.len().saturating_sub(card.top + usize::from(inner.h));
     let frame = Area { x: 0, y: 1, w, h: h.saturating_sub(2) };
-    canvas.frame(frame, &card.title, &label, &keys(cx, card, below, w.into()));
+    canvas.frame(frame, &card.title, &label, &keys(cx, card, below));
     for (i, line) in all.iter().skip(card.top).take(inner.h.into()).enumerate() {
         canvas.line(inner.x, inner.y + i as u16, inner.w, line);
     }
@@ -45,19 +45,29 @@ pub fn place(cx: &Cx<'_>, server: &super::msg::ServerRef) -> String {
     if region == &*server.name { server.name.to_string() } else { format!("{region} › {}", server.name) }
 }
 
-/// Returns the keys that fit, and how many lines are below the frame.
-fn keys(cx: &Cx<'_>, card: &Card<'_>, below: usize, width: usize) -> String {
-    let named = card.keys.iter().filter_map(|(id, label)| match *id {
-        "" => Some(label.clone()),
-        id => Some(format!("{} {label}", cx.session.keymap.keys_of(id).first()?)),
+/// Returns the keys that fit beside the number of lines below the frame, each with its id and its text.
+fn fitting(cx: &Cx<'_>, keys: &[(&'static str, String)], below: &str) -> Vec<(&'static str, String)> {
+    let named = keys.iter().filter_map(|(id, label)| match *id {
+        "" => Some(("", label.clone())),
+        id => Some((id, format!("{} {label}", cx.session.keymap.keys_of(id).first()?))),
     });
-    let mut parts: Vec<String> = named.collect();
-    if below > 0 {
-        parts.insert(0, format!("↓ {below} more"));
-    }
+    let head = (!below.is_empty()).then(|| ("", below.to_string()));
+    let mut parts: Vec<(&str, String)> = head.into_iter().chain(named).collect();
+    let width = |parts: &[(&str, String)]| parts.iter().map(|(_, said)| text::width(said) + 3).sum::<usize>();
     // The key that closes the card is shown even if others don't fit.
-    while parts.len() > 2 && text::width(&parts.join("   ")) + 5 > width {
+    while parts.len() > 2 && width(&parts) + 2 > usize::from(cx.session.size.0) {
         parts.remove(parts.len() - 2);
     }
-    parts.join("   ")
+    parts
+}
+
+/// Returns the keys in the frame, and how many lines are below it.
+fn keys(cx: &Cx<'_>, card: &Card<'_>, below: usize) -> String {
+    let below = if below > 0 { format!("↓ {below} more") } else { String::new() };
+    fitting(cx, &card.keys, &below).into_iter().map(|(_, said)| said).collect::<Vec<_>>().join("   ")
+}
+
+/// Returns the ids of the keys that the frame of a card shows, however long the card is.
+pub fn framed_keys(cx: &Cx<'_>, keys: &[(&'static str, String)]) -> Vec<&'static str> {
+    fitting(cx, keys, "↓ 99 more").into_iter().map(|(id, _)| id).collect()
 }

@@ -172,6 +172,11 @@ pub trait Component {
         None
     }
 
+    /// Returns the ids of the keys that its frame shows. The footer leaves them out.
+    fn framed_keys(&self, _cx: &Cx<'_>) -> Vec<&'static str> {
+        Vec::new()
+    }
+
     /// Adjusts the scroll position to the contents and the screen size.
     fn relayout(&mut self, _cx: &Cx<'_>) {}
 

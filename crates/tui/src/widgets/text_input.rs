@@ -16,12 +16,12 @@ const PAGE: isize = 10;
 /// The keys of a text input and what they do, for the help. They can't be rebound.
 pub const KEYS: [(&str, &str); 7] = [
     ("ctrl-Left  ctrl-Right", "Move by a word"),
-    ("ctrl-a  ctrl-e", "Go to the start or end of the line"),
-    ("ctrl-w  alt-d", "Delete the word before or after"),
+    ("ctrl-a  ctrl-e", "Go to the line's start or end"),
+    ("ctrl-w  alt-d", "Delete a word before or after"),
     ("ctrl-u  ctrl-k", "Delete to the start or end"),
     ("alt-u  ctrl-/", "Undo the last edit"),
     ("alt-e", "Redo"),
-    ("ctrl-Home  ctrl-End", "Go to the start or end of the text"),
+    ("ctrl-Home  ctrl-End", "Go to the text's start or end"),
 ];
 
 /// An error in a text that is being edited.

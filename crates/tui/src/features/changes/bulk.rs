@@ -6,6 +6,7 @@ use super::view;
 use super::writers::next_node;
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
+use crate::session::card;
 use crate::session::msg::{Effect, ServerRef, ThreadRef};
 use crate::session::subject::Subject;
 use crate::session::{Component, Cx, Request, Requests, Route, Session};
@@ -159,6 +160,11 @@ impl Bulk {
         self.count(|state| matches!(state, State::Waiting | State::Planning)) == 0
     }
 
+    /// Returns whether nothing was sent yet.
+    pub fn is_open(&self) -> bool {
+        !self.is_sent
+    }
+
     /// Returns whether the preview is complete and can be sent.
     pub fn is_ready(&self) -> bool {
         !self.is_sent && self.is_planned() && self.ready() > 0
@@ -222,7 +228,7 @@ impl Bulk {
     }
 
     /// Returns whether requests are in flight.
-    fn is_active(&self) -> bool {
+    pub fn is_active(&self) -> bool {
         self.is_sent && self.count(|state| matches!(state, State::Sending)) > 0
     }
 
@@ -331,8 +337,8 @@ impl Bulk {
     }
 
     /// Returns the title in capitals, and its subject.
-    pub(super) fn title(&self) -> (String, String) {
-        (self.action.word().to_uppercase(), count_of(self.targets.len()))
+    pub(super) fn title(&self, cx: &Cx<'_>) -> (String, String) {
+        (capital(self.action.word()), format!("{} · {}", count_of(self.targets.len()), card::place(cx, &self.server)))
     }
 
     /// Returns the lines of the preview or of the result.
@@ -433,17 +439,6 @@ impl Bulk {
 
     fn rows(&self, cx: &Cx<'_>, area: Area) -> Flat {
         Flat { first: 0, end: self.lines(cx.session, area.w.saturating_sub(2) as usize).len() as u64 }
-    }
-
-    /// Returns the line below the threads, if nothing has to be typed.
-    pub(super) fn prompt(&self, send: &str, back: &str) -> Line {
-        if self.is_active() {
-            return Line::of(Tone::Dim, &format!("{back} stops before the next request"));
-        }
-        if !self.is_ready() {
-            return Line::of(Tone::Dim, &format!("{back} goes back"));
-        }
-        Line::of(Tone::Strong, &format!("{send} sends it")).with(Tone::Dim, &format!(", {back} cancels"))
     }
 }
 

@@ -106,6 +106,16 @@ impl Finish {
 }
 
 impl BulkAnswer {
+    /// Returns whether nothing was sent yet.
+    pub fn is_open(&self) -> bool {
+        matches!(self.stage, BulkStage::Planning | BulkStage::Ready)
+    }
+
+    /// Returns whether answers are being sent.
+    pub fn is_sending(&self) -> bool {
+        self.stage == BulkStage::Sending
+    }
+
     /// Creates the page of these threads, and begins to plan their answers.
     pub fn new(session: &Session, mut threads: Vec<ThreadToAnswer>) -> (BulkAnswer, Vec<Effect>) {
         let excess = threads.len().saturating_sub(MAX_RULED_THREADS);

@@ -142,21 +142,18 @@ fn result(of: &Answered, (tone, glyph, word, detail): (Tone, &str, &str, &str), 
     }
 }
 
-/// Returns the line below the preview: what the keys do now.
-fn prompt(page: &BulkAnswer, cx: &Cx<'_>) -> Line {
-    let (send, back) = (cx.session.key("confirm.send"), cx.session.key("confirm.back"));
+/// Returns the line below the preview: the progress of what was sent. The keys are in the footer.
+fn progress(page: &BulkAnswer) -> Line {
     let ready = page.count(|progress| matches!(progress, Progress::Ready(_)));
     let sent = page.count(|progress| matches!(progress, Progress::Sending(_) | Progress::Finished(..)));
     match page.stage {
-        BulkStage::Ready => Line::of(Tone::Strong, &format!("{send} sends {}", answers(ready)))
-            .with(Tone::Dim, &format!(", {back} cancels")),
-        BulkStage::Sending => Line::of(Tone::Moving, "◐ ")
-            .with(Tone::Plain, &format!("Sending {sent} of {}…", answers(sent + ready)))
-            .with(Tone::Dim, &format!("  {back} stops before the next one")),
+        BulkStage::Sending => {
+            Line::of(Tone::Moving, "◐ ").with(Tone::Plain, &format!("Sending {sent} of {}…", answers(sent + ready)))
+        }
         BulkStage::Stopping => {
             Line::of(Tone::Moving, "◐ ").with(Tone::Plain, "Stopping after the answer that was already sent…")
         }
-        BulkStage::Planning | BulkStage::Done => Line::of(Tone::Dim, &format!("{back} goes back")),
+        BulkStage::Ready | BulkStage::Planning | BulkStage::Done => Line::new(),
     }
 }
 
@@ -171,5 +168,5 @@ pub(super) fn draw(page: &BulkAnswer, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     overlay_frame(cx, canvas, "Answer", &line);
     let room = confirm_area(area);
     let y = draw_preview(canvas, area, &page.place, &lines(page, width(room)));
-    canvas.line(area.x, y, area.w, &prompt(page, cx));
+    canvas.line(area.x, y, area.w, &progress(page));
 }

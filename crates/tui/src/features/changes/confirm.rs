@@ -7,6 +7,7 @@ use super::target_check::TargetCheck;
 use super::view;
 use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
+use crate::session::card;
 use crate::session::msg::{Effect, ServerRef, ThreadRef, TwoServerIntent};
 use crate::session::{Component, Cx, Request, Requests, Session};
 use crate::widgets::area::Area;
@@ -120,6 +121,34 @@ impl Confirm {
             Proposal::Thread(_, ThreadIntent::Start { .. }) => "Start",
         };
         verb.to_string()
+    }
+
+    /// Returns what is changed, and on which server. `named`: the subject of the planned title.
+    pub(super) fn subject(&self, cx: &Cx<'_>, named: &str) -> String {
+        let (planning, server) = match &self.proposal {
+            Proposal::Thread(server, intent) => {
+                let thread = intent.thread();
+                let thread = (!thread.is_empty()).then(|| format!("thread {}", text::short_id(thread)));
+                (thread, Some(server))
+            }
+            Proposal::Resource(server, _) => (None, Some(server)),
+            Proposal::Service(
+                Intent::UpdateDeployment { id, .. }
+                | Intent::DeleteDeployment { id, .. }
+                | Intent::Redeploy { deployment: id, .. }
+                | Intent::Interrupt { deployment: id, .. }
+                | Intent::Rollback { deployment: id, .. },
+            ) => {
+                let all = cx.lookup.deployments();
+                let is_it =
+                    |(profile, known, _): &&(Arc<str>, Arc<str>, Arc<str>)| *profile == self.profile && **known == **id;
+                (all.iter().find(is_it).map(|(_, _, name)| text::clean(name).into_owned()), None)
+            }
+            Proposal::Service(_) | Proposal::TwoServers(..) => (None, None),
+        };
+        let subject = if self.preview().is_some() { Some(named.to_string()) } else { planning };
+        let parts = subject.into_iter().chain(server.map(|server| card::place(cx, server)));
+        parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
     }
 
     /// Returns the preview of a planned change.

@@ -5,6 +5,7 @@ use super::profile_form::ProfileFields;
 use super::{Changes, resource_documents, view};
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
+use crate::session::card;
 use crate::session::msg::Effect;
 use crate::session::subject::Subject;
 use crate::session::{Component, Cx, Request, Requests, Route, Session};
@@ -34,18 +35,18 @@ impl Subject {
     }
 
     /// Returns the title and the name of the subject.
-    pub fn title_and_name(&self) -> (String, &str) {
+    pub fn title_and_name(&self) -> (&'static str, &str) {
         match self {
-            Subject::CreateDeployment { .. } => ("CREATE".into(), "a deployment"),
-            Subject::UpdateDeployment { name, .. } => ("UPDATE".into(), name),
-            Subject::Authenticate { provider, .. } => ("AUTHENTICATE".into(), provider),
-            Subject::Service { what, name, .. } => (what.verb().to_uppercase(), name),
-            Subject::Profile(Some(_)) => ("PROFILE".into(), ""),
-            Subject::Profile(None) => ("PROFILE".into(), "new"),
-            Subject::State { name, .. } => ("STATE".into(), name),
-            Subject::Cron { name, .. } => ("CRON".into(), name),
-            Subject::Item { name, .. } => ("ITEM".into(), name),
-            Subject::Retry { name, .. } => ("EDIT AND RETRY".into(), name),
+            Subject::CreateDeployment { .. } => ("New deployment", ""),
+            Subject::UpdateDeployment { name, .. } => ("Update", name),
+            Subject::Authenticate { provider, .. } => ("Authenticate", provider),
+            Subject::Service { what, name, .. } => (what.verb(), name),
+            Subject::Profile(Some(name)) => ("Profile", name),
+            Subject::Profile(None) => ("New profile", ""),
+            Subject::State { name, .. } => ("State", name),
+            Subject::Cron { name, .. } => ("Cron", name),
+            Subject::Item { name, .. } => ("Item", name),
+            Subject::Retry { name, .. } => ("Edit and retry", name),
         }
     }
 
@@ -470,6 +471,12 @@ impl Component for Editor {
             Some(is_changed) => drop(self.apply_form(Done { is_changed, requests: Requests::none() })),
             None => Editor::paste(self, text),
         }
+    }
+
+    fn framed_keys(&self, cx: &Cx<'_>) -> Vec<&'static str> {
+        let of_form = self.form.as_deref().filter(|form| form.is_shown).map(DeploymentForm::keys);
+        let of_profile = || self.profile_form.as_deref().filter(|form| form.is_shown).map(ProfileFields::keys);
+        of_form.or_else(of_profile).map(|keys| card::framed_keys(cx, &keys)).unwrap_or_default()
     }
 
     fn hints(&self) -> Option<&'static [&'static str]> {

@@ -279,6 +279,13 @@ impl ProfileFields {
         let drawn = self.lines(usize::from(cx.session.overlay_area().w), problem);
         let name = text::clean(&self.values.name);
         let title = if self.is_new { "New profile".to_string() } else { format!("Profile {name}") };
+        let top = drawn.focus.1.saturating_sub(usize::from(cx.session.overlay_area().h));
+        let card = card::Card { profile: &self.values.name, title, keys: self.keys(), lines: &drawn, top };
+        card::draw(cx, canvas, &card)
+    }
+
+    /// Returns the key ids of the form with their labels. Keys without an id are typed.
+    pub fn keys(&self) -> Vec<(&'static str, String)> {
         let mut keys = vec![("editor.preview", "check and use".to_string()), ("editor.next", "next field".into())];
         if matches!(self.focus, Stop::Place | Stop::KeyPlace | Stop::Access) {
             keys.insert(1, ("", "← → choose".into()));
@@ -288,8 +295,7 @@ impl ProfileFields {
             ("editor.outside", "edit in $EDITOR".into()),
             ("editor.back", "close, keeps the draft".into()),
         ]);
-        let top = drawn.focus.1.saturating_sub(usize::from(cx.session.overlay_area().h));
-        card::draw(cx, canvas, &card::Card { profile: &self.values.name, title, keys, lines: &drawn, top })
+        keys
     }
 
     fn lines(&self, width: usize, problem: Option<&str>) -> FormLines {

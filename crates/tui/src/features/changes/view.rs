@@ -32,14 +32,12 @@ fn frame(cx: &Cx<'_>, canvas: &mut Canvas<'_>, title: &str, name: &str, profile:
 pub(super) fn editor(editor: &Editor, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
     let area = cx.area;
     let (title, name) = editor.subject.title_and_name();
-    frame(cx, canvas, &title, name, editor.subject.profile());
+    frame(cx, canvas, title, name, editor.subject.profile());
     let state = match &editor.problem {
         None => {
             let line = Line::of(Tone::Good, "● ").with(Tone::Dim, editor.subject.valid_status());
-            let key =
-                cx.session.keymap.keys_of("editor.preview").first().map(|key| key.to_string()).unwrap_or_default();
             match editor.subject {
-                Subject::Profile(_) => vec![line.with(Tone::Plain, &format!("   {key} checks it (this session only)"))],
+                Subject::Profile(_) => vec![line.with(Tone::Dim, ", for this session only")],
                 _ => vec![line],
             }
         }
@@ -63,47 +61,41 @@ pub(super) fn confirm(confirm: &Confirm, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -
     let phrases = ["Roll back", "Cancel and roll back", "Run again", "Ask again"];
     let phrase = phrases.iter().find_map(|phrase| Some((*phrase, title.strip_prefix(phrase)?.trim_start())));
     let (word, name) = phrase.unwrap_or_else(|| title.split_once(' ').unwrap_or((&title, "")));
-    frame(cx, canvas, word, name, &confirm.profile);
+    frame(cx, canvas, word, &confirm.subject(cx, name), &confirm.profile);
     let room = confirm_area(area);
     let lines = confirm.lines(cx.session.now, room.w.saturating_sub(2) as usize);
     // The prompt follows the preview.
     let y = draw_preview(canvas, area, &confirm.place, &lines);
-    let key = |id: &str| cx.session.keymap.keys_of(id).first().map(|k| k.to_string()).unwrap_or_default();
-    let (send, back) = (key("confirm.send"), key("confirm.back"));
-    let line = match (&confirm.stage, confirm.wants_name()) {
+    // The keys are in the footer.
+    match (&confirm.stage, confirm.wants_name()) {
         (Stage::Ready(_), Some(name)) => {
-            return Some(typed_prompt(cx, canvas, (area, y), (name, &confirm.typed), confirm.may_be_sent()));
+            return Some(typed_prompt(canvas, (area, y), (name, &confirm.typed), confirm.may_be_sent()));
         }
-        (Stage::Ready(_), None) => {
-            Line::of(Tone::Strong, &format!("{send} sends it")).with(Tone::Dim, &format!(", {back} cancels"))
+        (Stage::Sending(_), _) => {
+            let line = Line::of(Tone::Moving, "◐ ").with(Tone::Plain, "Sent, waiting for the response…");
+            canvas.line(area.x, y, area.w, &line);
         }
-        (Stage::Sending(_), _) => Line::of(Tone::Moving, "◐ ").with(Tone::Plain, "Sent, waiting for the response…"),
-        (Stage::Failed(..), _) => Line::of(Tone::Dim, &format!("{back} goes back")),
-        (Stage::Planning | Stage::Refused(_), _) => Line::of(Tone::Dim, &format!("{back} goes back")),
-    };
-    canvas.line(area.x, y, area.w, &line);
+        _ => {}
+    }
     None
 }
 
 /// Draws an action on several threads. Returns the position of the text cursor.
 pub(super) fn bulk(bulk: &Bulk, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
     let area = cx.area;
-    let (title, subject) = bulk.title();
+    let (title, subject) = bulk.title(cx);
     frame(cx, canvas, &title, &subject, bulk.profile_name());
     let room = confirm_area(area);
-    let key = |id: &str| cx.session.key(id);
     let lines = bulk.lines(cx.session, room.w.saturating_sub(2) as usize);
     let y = draw_preview(canvas, area, bulk.place(), &lines);
     let Some(wanted) = bulk.wants() else {
-        canvas.line(area.x, y, area.w, &bulk.prompt(&key("confirm.send"), &key("confirm.back")));
         return None;
     };
-    Some(typed_prompt(cx, canvas, (area, y), (&wanted, bulk.typed()), bulk.is_confirmed()))
+    Some(typed_prompt(canvas, (area, y), (&wanted, bulk.typed()), bulk.is_confirmed()))
 }
 
 /// Draws the prompt for a text that confirms. Returns the position of the text cursor.
 fn typed_prompt(
-    cx: &Cx<'_>,
     canvas: &mut Canvas<'_>,
     (area, y): (Area, u16),
     (wanted, typed): (&str, &TextInput),
@@ -113,12 +105,7 @@ fn typed_prompt(
     let before = text::clean(typed.around_cursor().0).into_owned();
     let x = area.x + (text::width(&ask) + text::width(&before)) as u16;
     let typed = typed.text();
-    let mut line = Line::of(Tone::Strong, &ask).with(if fits { Tone::Good } else { Tone::Plain }, &text::clean(&typed));
-    let (send, back) = (cx.session.key("confirm.send"), cx.session.key("confirm.back"));
-    let hint = format!("   {send} sends it, {back} cancels");
-    if fits && line.width() + text::width(&hint) <= area.w as usize {
-        line.push(Tone::Dim, &hint);
-    }
+    let line = Line::of(Tone::Strong, &ask).with(if fits { Tone::Good } else { Tone::Plain }, &text::clean(&typed));
     canvas.line(area.x, y, area.w, &line);
     (x.min(area.x + area.w - 1), y)
 }

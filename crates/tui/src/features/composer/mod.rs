@@ -328,6 +328,10 @@ impl Composer {
 }
 
 impl Component for Composer {
+    fn framed_keys(&self, cx: &Cx<'_>) -> Vec<&'static str> {
+        card::framed_keys(cx, &self.keys())
+    }
+
     fn context(&self) -> Context {
         Context::Composer
     }

@@ -73,8 +73,6 @@ impl SignIn {
         let answer = match &self.stage {
             Stage::Ready => {
                 push_wrapped(&mut lines, Tone::Plain, "Starts the authentication. Nothing has been sent.", width);
-                let send = key("signin.send");
-                push_wrapped(&mut lines, Tone::Plain, &format!("Only {send} sends it (Enter doesn't)."), width);
                 lines.push(Line::new());
                 lines.push(Line::of(Tone::Dim, "Request"));
                 push_wrapped(&mut lines, Tone::Plain, "  POST /v2/auth/authenticate", width);

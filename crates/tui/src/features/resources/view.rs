@@ -38,7 +38,7 @@ pub(super) fn browse(list: &Browse, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
 
 /// Draws the title, the owner, the counts, the filter and the loading state.
 fn head(cx: &Cx<'_>, list: &Browse, canvas: &mut Canvas<'_>) {
-    let mut line = Line::of(Tone::Dim, "of ");
+    let mut line = Line::new();
     if !list.owner.is_empty() {
         line.push(Tone::Plain, &list.owner);
         line.push(Tone::Dim, " in ");

@@ -187,7 +187,7 @@ impl Component for ModesDialog {
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
         let area = cx.area;
         let (of, lines) = self.lines(cx, area.w as usize);
-        overlay_frame(cx, canvas, "Stream modes", &Line::of(Tone::Dim, &format!("of {of}")));
+        overlay_frame(cx, canvas, "Stream modes", &Line::of(Tone::Dim, &of));
         for (i, line) in lines.iter().enumerate().take(area.h as usize) {
             canvas.line(area.x, area.y + i as u16, area.w, line);
         }

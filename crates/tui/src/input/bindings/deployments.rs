@@ -38,7 +38,7 @@ pub(super) const ROWS: &[Binding] = &[
         "notify me",
         "Toggle notification when the newest revision finishes",
     )
-    .named("Notify me when a revision finishes"),
+    .named("Notify me when it finishes"),
     bind("deployments.mark", Deployments, &["Space", "m"], A::Mark, "mark", "Mark for combined logs")
         .named("Mark the deployment"),
     write("deployments.create", Deployments, &["a"], A::Create, "create", "Create a deployment (add)")
@@ -91,7 +91,7 @@ pub(super) const ROWS: &[Binding] = &[
     )
     .named("Compare the newest revision"),
     bind("deployments.browser", Deployments, &["o"], A::OpenLink, "browser", "Open its page in the browser")
-        .named("Open the deployment in the browser"),
+        .named("Open the deployment's page"),
     bind("deployments.sort", Deployments, &["s"], A::Sort, "sort", "Sort by problems, name, age, region or load")
         .named("Choose another order"),
     bind("deployments.reverse", Deployments, &["S"], A::ReverseSort, "reverse", "Reverse the sort order")
@@ -134,7 +134,7 @@ pub(super) const ROWS: &[Binding] = &[
         "browser",
         "Open the page of its deployment in the browser",
     )
-    .named("Open the deployment in the browser"),
+    .named("Open the deployment's page"),
     write("revisions.redeploy", Revisions, &["R"], A::Redeploy, "redeploy", "Redeploy this revision (preview first)")
         .named("Redeploy the revision"),
     write(

@@ -22,7 +22,7 @@ pub(super) const ROWS: &[Binding] = &[
     bind("app.inbox", Global, &["i"], A::Inbox, "inbox", "Inbox: what waits for you, and what failed")
         .named("Open the inbox"),
     bind("app.glance", Global, &["P"], A::Glance, "at a glance", "At a glance: counts above the list, then a page")
-        .named("Show it at a glance"),
+        .named("Show the counts at a glance"),
     bind("app.notices", Global, &["!"], A::Notices, "notices", "Show all notices and errors of this session")
         .named("Show notices and errors"),
     bind("app.copy", Global, &["y"], A::Copy, "copy", "Copy the id, text or value under the cursor")

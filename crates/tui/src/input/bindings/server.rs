@@ -5,7 +5,7 @@ use super::{Binding, bind, write};
 
 pub(super) const ROWS: &[Binding] = &[
     bind("server.open", Server, &["Enter"], A::Open, "open", "Open the thread, join the run, or start the assistant")
-        .named("Open the thread, run or assistant"),
+        .named("Open thread, run or assistant"),
     bind("server.details", Server, &["d"], A::Describe, "details", "Show the server's full record")
         .named("Show the details"),
     bind("server.explain", Server, &["e"], A::Explain, "explain", "Open the thread and explain its status")

@@ -42,6 +42,12 @@ impl DeploymentForm {
         // An update has no required field.
         let legend = if self.is_new { " · fields marked * are required" } else { "" };
         let title = format!("{title}{on}{demo}{legend}");
+        let card = card::Card { profile: &self.profile, title, keys: self.keys(), lines: &drawn, top: self.top };
+        card::draw(cx, canvas, &card)
+    }
+
+    /// Returns the key ids of the form with their labels. Keys without an id are typed.
+    pub fn keys(&self) -> Vec<(&'static str, String)> {
         let mut keys = vec![("editor.preview", "preview".to_string()), ("editor.next", "next field".into())];
         if let Some(hint) = self.focus_keys() {
             keys.insert(1, ("", hint.into()));
@@ -51,7 +57,7 @@ impl DeploymentForm {
             ("editor.outside", "edit in $EDITOR".into()),
             ("editor.back", "close, keeps the draft".into()),
         ]);
-        card::draw(cx, canvas, &card::Card { profile: &self.profile, title, keys, lines: &drawn, top: self.top })
+        keys
     }
 
     /// Names the keys of the focused element.

@@ -65,7 +65,7 @@ fn head(cx: &Cx<'_>, page: &Records, canvas: &mut Canvas<'_>) {
         RecordList::Crons => "Crons",
         RecordList::Store(_) => "Store",
     };
-    let mut line = Line::of(Tone::Dim, "of ");
+    let mut line = Line::new();
     if let RecordList::Versions { name, .. } = &page.of {
         line.push(Tone::Plain, &text::clean(name));
         line.push(Tone::Dim, " on ");

@@ -16,7 +16,7 @@ use super::{Threads, answer_view};
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
 use crate::session::msg::{Effect, ThreadRef};
-use crate::session::{Component, Cx, HELD_KEY, Request, Requests, Session};
+use crate::session::{Component, Cx, HELD_KEY, Request, Requests, Session, card};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::form_lines::FormLines;
 use jiff::Timestamp;
@@ -369,6 +369,10 @@ impl Threads {
 }
 
 impl Component for AnswerCard {
+    fn framed_keys(&self, cx: &Cx<'_>) -> Vec<&'static str> {
+        card::framed_keys(cx, &self.keys())
+    }
+
     fn context(&self) -> Context {
         Context::Answer
     }
