@@ -112,7 +112,7 @@ fn counters(app: &App, in_words: bool) -> Line {
             (false, false) => "  ",
         };
         let text = if in_words { format!("{count} {word}") } else { count.to_string() };
-        line = line.right(tone.0, &format!("{gap}{glyph} ")).right(tone.1, &text);
+        line = line.right(Tone::Plain, gap).right(tone.0, &format!("{glyph} ")).right(tone.1, &text);
     }
     if !line.right.is_empty() {
         line = line.right(Tone::Plain, "   ");
