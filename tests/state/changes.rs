@@ -82,6 +82,7 @@ fn sent(effects: &[Effect]) -> Vec<u64> {
 fn deleting_requires_the_exact_name_and_ctrl_s() {
     let mut dash = demo_like((100, 30));
     let effects = dash.keys("D");
+    assert!(dash.screen().contains("╭ Delete · support-bot ─"), "named before it is planned: {}", dash.screen());
     let number = planned(&mut dash, &effects);
     insta::assert_snapshot!("delete_100x30", dash.screen());
     assert!(sent(&dash.keys("<Enter><ctrl-s><F5><ctrl-r>")).is_empty());
