@@ -88,9 +88,7 @@ pub(super) fn bulk(bulk: &Bulk, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<
     let room = confirm_area(area);
     let lines = bulk.lines(cx.session, room.w.saturating_sub(2) as usize);
     let y = draw_preview(canvas, area, bulk.place(), &lines);
-    let Some(wanted) = bulk.wants() else {
-        return None;
-    };
+    let wanted = bulk.wants()?;
     Some(typed_prompt(canvas, (area, y), (&wanted, bulk.typed()), bulk.is_confirmed()))
 }
 
