@@ -47,7 +47,7 @@ impl Messages {
             "messages" if payload.enveloped => return super::blocks::apply(self, payload, &context),
             "messages" => {
                 let Some(pair) = &payload.pair else { return 0 };
-                self.starts.before_message(&context.ns, &pair.origin);
+                self.starts.before_message(&context.ns, pair.origin);
                 let tokens = self.apply_pair(pair, &context);
                 self.starts.after_message(&context.ns, at);
                 return tokens;
