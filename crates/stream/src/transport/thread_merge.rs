@@ -50,6 +50,8 @@ pub(crate) struct ThreadMerger {
     memory: Arc<Mutex<MergeMemory>>,
     /// The id to resume after.
     after: String,
+    /// Whether the stream has delivered nothing yet, so that nothing was lost with a connection.
+    is_first: bool,
     /// The runs as listed after the present was opened and before the past was.
     runs: Vec<Run>,
     past: Option<FramedConnection>,
@@ -108,12 +110,14 @@ impl ThreadMerger {
         let live = FramedConnection { feeds: live, waiting: Vec::new().into_iter(), received: Arc::default() };
         let (past, run) = (Some(live.sibling(past)), None);
         let (held, edge, newest, delivered) = (None, None, None, HashSet::new());
+        let is_first = is_start(after) && !lock(&memory).has_delivered;
         let after = after.to_string();
         let replaying_run = lock(&memory).current.clone();
         let mut merger = ThreadMerger {
             thread,
             memory,
             after,
+            is_first,
             runs,
             past,
             run,
@@ -229,7 +233,7 @@ impl ThreadMerger {
             self.phase = MergePhase::Present;
             return Ok(());
         }
-        let after = if self.is_first() { "-1" } else { &self.after };
+        let after = if is_start(&self.after) { "-1" } else { &self.after };
         let opened = self.thread.join(&run.run_id, after).await?;
         self.out.push(Feed::Replaying { answered: opened.answered });
         self.run = Some(self.live.sibling(opened.body));
@@ -382,6 +386,7 @@ impl ThreadMerger {
         self.quiet_since = Instant::now();
         let is_wanted = std::str::from_utf8(block.event.base_name()).is_ok_and(|name| self.thread.sends(name));
         let mut memory = lock(&self.memory);
+        memory.has_delivered = true;
         match block.kind {
             FrameKind::RunStarted(run) => memory.current = Some(run),
             FrameKind::RunFinished(run) => {
@@ -422,4 +427,9 @@ fn has_stopped(run: &Run) -> bool {
 /// Returns whether the server keeps the events of a run. True if the record doesn't have the flag, because its stream will show it.
 fn is_kept(run: &Run) -> bool {
     is_resumable(run).unwrap_or(true)
+}
+
+/// Returns whether a resume position is the start of the thread.
+fn is_start(after: &str) -> bool {
+    matches!(after, "-" | "0" | "0-0")
 }

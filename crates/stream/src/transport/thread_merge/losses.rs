@@ -29,7 +29,7 @@ impl ThreadMerger {
         let why = match &lost[..] {
             [] => return,
             [run] => self.not_kept(&run.run_id),
-            several if self.is_first() => {
+            several if self.is_first => {
                 format!("{} runs began before this stream was opened, {NOTHING_EARLIER}", several.len())
             }
             several => format!("{} runs are not resumable; {LOST_MEANWHILE}", several.len()),
@@ -41,14 +41,9 @@ impl ThreadMerger {
     /// Returns why events of a run are missing that is not resumable.
     pub(super) fn not_kept(&self, run: &str) -> String {
         let run = text::clean(run);
-        match self.is_first() {
+        match self.is_first {
             true => format!("run {run} began before this stream was opened, {NOTHING_EARLIER}"),
             false => format!("run {run} is not resumable; {LOST_MEANWHILE}"),
         }
-    }
-
-    /// Returns whether the stream has no event yet, so that nothing was lost with a connection.
-    pub(super) fn is_first(&self) -> bool {
-        matches!(&*self.after, "-" | "0" | "0-0")
     }
 }
