@@ -149,10 +149,11 @@ fn urgency(row: &Row) -> u8 {
         Some(Phase::Failed) => 0,
         _ if row.counts.failed > 0 => 1,
         _ if row.counts.waiting > 0 => 2,
-        Some(Phase::Moving | Phase::Waiting | Phase::Unknown) => 3,
-        Some(Phase::Interrupted | Phase::Skipped) => 4,
-        Some(Phase::Deployed) => 5,
-        None => 6,
+        _ if row.counts.stuck > 0 => 3,
+        Some(Phase::Moving | Phase::Waiting | Phase::Unknown) => 4,
+        Some(Phase::Interrupted | Phase::Skipped) => 5,
+        Some(Phase::Deployed) => 6,
+        None => 7,
     }
 }
 
@@ -181,8 +182,8 @@ pub struct Widths {
     pub url: u16,
 }
 
-/// Returns the columns that fit. By priority: name, newest revision with its age, serving, region, the counts, the last 24
-/// hours, the commit, its message. The commit and the message get the rest, as far as they are longer.
+/// Returns the columns that fit. By priority: name, newest revision, the threads that wait and that failed, region, serving, age,
+/// busy threads, the last 24 hours, the commit, its message. The message and the commit get the rest, as far as they are longer.
 pub fn layout(width: u16, longest: Widths) -> Vec<Place> {
     let region = if width < 100 && longest.tag <= 3 { 2.max(longest.tag) } else { longest.tag.clamp(6, 14) };
     // Each with the gap before it.
@@ -190,11 +191,11 @@ pub fn layout(width: u16, longest: Widths) -> Vec<Place> {
         |longest: u16, (min, max): (u16, u16)| if longest == 0 { u16::MAX } else { longest.clamp(min, max) };
     let wanted: [(Column, u16, u16); 11] = [
         (Column::Newest, if width < 72 { 15 } else { 17 }, 1),
-        (Column::Age, 4, 1),
-        (Column::Serving, 9, 2),
-        (Column::Region, region, 1),
         (Column::Waiting, 4, 1),
         (Column::Failed, 4, 1),
+        (Column::Region, region, 1),
+        (Column::Serving, 9, 2),
+        (Column::Age, 4, 1),
         (Column::Busy, 4, 1),
         (Column::Past, 24, 2),
         (Column::Commit, longest.commit.clamp(6, 16), 2),
@@ -220,7 +221,13 @@ pub fn layout(width: u16, longest: Widths) -> Vec<Place> {
     };
     let mut name_width = least_name;
     grow(&mut name_width, name);
-    for (column, to) in [(Column::Commit, longest.commit.min(40)), (Column::Message, longest.message.min(72))] {
+    // Most messages first, which say more than a long name of an image or a branch; then long ones.
+    let wanted = [
+        (Column::Message, longest.message.min(28)),
+        (Column::Commit, longest.commit.min(40)),
+        (Column::Message, longest.message.min(72)),
+    ];
+    for (column, to) in wanted {
         chosen.iter_mut().filter(|(c, ..)| *c == column).for_each(|(_, width, _)| grow(width, to));
     }
     let mut places = vec![(Column::Name, name_width, 0)];
@@ -248,7 +255,7 @@ mod tests {
             assert!(places.windows(2).all(|p| p[0].x + p[0].width < p[1].x), "{width}: {places:?}");
         }
         let titles = |width| layout(width, longest).iter().map(|p| p.column.title(p.width)).collect::<Vec<_>>();
-        assert_eq!(titles(60), ["NAME", "RG", "NEWEST REVISION", "AGE", "SERVING", "WAIT"]);
+        assert_eq!(titles(60), ["NAME", "RG", "NEWEST REVISION", "SERVING", "WAIT", "FAIL"]);
         assert_eq!(titles(80), ["NAME", "RG", "NEWEST REVISION", "AGE", "SERVING", "BUSY", "WAIT", "FAIL"]);
         let wide = [
             "NAME",
