@@ -214,7 +214,9 @@ impl Lookup for App {
             let made_from = one.source_revision_config.made_from();
             (one.id.clone(), made_from.map(|name| text::seen(&name, 40)))
         });
-        Some(KnownRevisions { newest, serving: deployment.active_revision_id.clone(), listed: listed.collect() })
+        // In an unused deployment it's unknown whether the active revision serves.
+        let serving = deployment.active_revision_id.clone().filter(|_| row.state().is_usual());
+        Some(KnownRevisions { newest, serving, listed: listed.collect() })
     }
 
     fn screens(&self) -> &'static [(&'static str, &'static str)] {

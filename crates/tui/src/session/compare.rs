@@ -1,5 +1,6 @@
 //! The sides of a comparison.
 
+use super::Session;
 use super::msg::{ServerRef, ThreadRef};
 use runtail_core::text::{clean, short_id};
 use runtail_stream::comparison::{FileContents, SideRequest};
@@ -35,6 +36,15 @@ impl SideRef {
                 format!("{} › {}, run {}", place(&thread.server), short_id(&thread.id), short_id(run))
             }
             SideRef::File(path) => clean(&path.to_string_lossy()).into_owned(),
+        }
+    }
+
+    /// Returns the title of a loaded side, with the region of its server in place of the profile, as on the other screens.
+    pub fn shown_title(&self, title: &str, session: &Session) -> String {
+        let SideRef::Thread(thread, _) = self else { return title.to_string() };
+        match title.strip_prefix(&place(&thread.server)) {
+            Some(rest) => format!("{}{rest}", session.place(&thread.server)),
+            None => title.to_string(),
         }
     }
 
