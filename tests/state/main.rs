@@ -57,6 +57,7 @@ mod time_travel;
 mod timeline;
 mod timeline_screens;
 mod two_streams;
+mod unused;
 mod view_prefs;
 mod views;
 mod words;
