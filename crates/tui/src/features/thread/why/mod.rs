@@ -37,8 +37,8 @@ impl Page for WhyPage {
 
     fn title(&self, cx: &Cx<'_>) -> (&'static str, String) {
         let about = cx.lookup.shown_thread().map(|view| match view.thread_id {
-            Some(thread) => format!("{} › thread {}", view.server.name, text::short_id(thread)),
-            None => view.server.name.to_string(),
+            Some(thread) => format!("{} › thread {}", cx.session.place(view.server), text::short_id(thread)),
+            None => cx.session.place(view.server),
         });
         let is_well = cx.lookup.shown_thread().is_some_and(|view| {
             matches!(view.status, ThreadStatus::Idle { .. } | ThreadStatus::Running { .. } | ThreadStatus::Loading)
