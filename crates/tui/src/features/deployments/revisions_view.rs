@@ -15,8 +15,8 @@ use runtail_core::model::{Phase, Revision, RevisionRole};
 use runtail_core::text;
 use std::time::Duration;
 
-/// Columns of the duration and of the age.
-const TIMES: usize = 13;
+/// Columns of a duration that still grows, so that the columns beside it stay: `10m00s`.
+const GROWING: usize = 6;
 /// Minimum columns of the message.
 const MIN_MESSAGE: usize = 8;
 
@@ -180,6 +180,8 @@ struct Columns {
     /// 0 without a known message.
     message: usize,
     role: usize,
+    took: usize,
+    age: usize,
 }
 
 impl Columns {
@@ -189,20 +191,28 @@ impl Columns {
         let state = longest.clamp(10, 24);
         let roles = history.revisions.iter().map(|revision| text::width(listed_role(history, revision, d, cx).0));
         let role = roles.max().unwrap_or(0).max("ROLE".len());
-        let room = width.saturating_sub(state + 2 + 2 + role + TIMES);
+        let profile = d.list.selected().and_then(|row| cx.session.profiles.get(row.profile));
+        let width_of_took = |revision: &Revision| {
+            let width = took(cx, profile, history, revision).map_or(0, |took| text::width(&took));
+            if revision.phase().is_final() { width } else { width.max(GROWING) }
+        };
+        let took = history.revisions.iter().map(width_of_took).max().unwrap_or(0).max("TOOK".len());
+        let age = |revision: &Revision| profile.map_or(0, |one| revision_age(one, revision, cx.session.now).len());
+        let age = history.revisions.iter().map(age).max().unwrap_or(0).max("AGE".len());
+        let room = width.saturating_sub(state + 2 + 2 + role + 2 + took + 2 + age);
         let made_from = history.revisions.iter().map(|r| text::width(&text::clean(&made_from(r)))).max().unwrap_or(0);
         let message = history.revisions.iter().filter_map(|r| d.subjects.of(r)).map(text::width).max().unwrap_or(0);
         let (commit, message) = shares(room, made_from, message);
-        Columns { state, commit, message, role }
+        Columns { state, commit, message, role, took, age }
     }
 
     fn head(self) -> Line {
-        let Columns { state, commit, message, role } = self;
+        let Columns { state, commit, message, role, took, age } = self;
         let mut text = format!("{:<state$}  {:<commit$}", "STATE", "COMMIT");
         if message > 0 {
             text.push_str(&format!("  {:<message$}", "MESSAGE"));
         }
-        text.push_str(&format!("  {:<role$}{:>7} {:>5}", "ROLE", "TOOK", "AGE"));
+        text.push_str(&format!("  {:<role$}  {:>took$}  {:>age$}", "ROLE", "TOOK", "AGE"));
         Line::of(Tone::Dim, &text)
     }
 
@@ -265,19 +275,24 @@ fn revision_line(history: &History, revision: &Revision, d: &Deployments, cx: &C
     pad(&mut line, columns.state + 2);
     line.push(Tone::Plain, &fit_commit(&made_from(revision), columns.commit));
     pad(&mut line, columns.state + 2 + columns.commit);
+    let (word, tone) = listed_role(history, revision, d, cx);
     if columns.message > 0 {
         let subject = d.subjects.of(revision).unwrap_or_default();
-        line.push(Tone::Plain, &format!("  {}", text::fit(subject, columns.message)));
+        // Few revisions have a role; the others' messages use its columns.
+        let room = columns.message + if word.is_empty() { 2 + columns.role } else { 0 };
+        line.push(Tone::Plain, &format!("  {}", text::fit(subject, room)));
     }
     pad(&mut line, columns.before_role());
-    let (word, tone) = listed_role(history, revision, d, cx);
-    line.push(tone, &format!("  {word}"));
+    if !word.is_empty() {
+        line.push(tone, &format!("  {word}"));
+    }
     pad(&mut line, columns.before_role() + 2 + columns.role);
     let profile = d.list.selected().and_then(|r| cx.session.profiles.get(r.profile));
     let age = profile.map(|p| revision_age(p, revision, cx.session.now)).unwrap_or_default();
     let took = took(cx, profile, history, revision).unwrap_or_default();
-    line.push(Tone::Plain, &format!("{took:>7} "));
-    line.push(Tone::Dim, &format!("{age:>5}"));
+    let (of_took, of_age) = (columns.took, columns.age);
+    line.push(Tone::Plain, &format!("  {took:>of_took$}  "));
+    line.push(Tone::Dim, &format!("{age:>of_age$}"));
     line
 }
 
