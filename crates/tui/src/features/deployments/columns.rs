@@ -77,7 +77,7 @@ impl Column {
 /// An order of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
-    /// Failed, then waiting for a person, then in progress, then the rest; the newest revision first.
+    /// Failed, then waiting for a person, then stuck, then in progress, then the rest; the newest revision first.
     #[default]
     Problems,
     Name,
