@@ -135,6 +135,11 @@ fn sides_are_named_by_their_region_like_other_screens() {
     answer(&mut dash, 0, one(&a));
     let screen = dash.screen();
     assert!(screen.contains("A eu › support-bot › support 9775, run 3") && !screen.contains("prod-eu ›"), "{screen}");
+    // In one region, only the profiles tell two deployments of the same name apart.
+    dash.app.session.profiles.iter_mut().for_each(|profile| profile.region = Some("us".into()));
+    let screen = dash.screen();
+    let whole = "A prod-eu › support-bot › support 9775, run 3   B prod-us › support-bot › t-2";
+    assert!(screen.contains(whole), "{screen}");
 }
 
 #[test]

@@ -48,6 +48,12 @@ impl SideRef {
         }
     }
 
+    /// Returns whether servers of two profiles are shown as the same place.
+    pub fn looks_like(&self, other: &SideRef, session: &Session) -> bool {
+        let (SideRef::Thread(a, _), SideRef::Thread(b, _)) = (self, other) else { return false };
+        a.server.profile != b.server.profile && session.place(&a.server) == session.place(&b.server)
+    }
+
     /// Returns the request that loads a thread or a run.
     pub fn request(thread: &ThreadRef, run: Option<&str>) -> SideRequest {
         SideRequest {

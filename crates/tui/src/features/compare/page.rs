@@ -236,11 +236,17 @@ impl ComparePage {
     /// Returns the title of a side.
     pub(super) fn title(&self, session: &Session, which: usize) -> String {
         let side = &self.sides[which];
-        match (&side.loaded, &side.from) {
-            (Some(loaded), Some(from)) => from.shown_title(&loaded.name, session),
-            (Some(loaded), None) => loaded.name.clone(),
-            (None, Some(from)) => from.shown_title(&from.title(), session),
+        let name = match (&side.loaded, &side.from) {
+            (Some(loaded), _) => loaded.name.clone(),
+            (None, Some(from)) => from.title(),
             (None, None) => String::new(),
+        };
+        let [a, b] = [0, 1].map(|n| self.sides[n].from.as_ref());
+        // Two profiles may have deployments of the same name in one region: only their own names tell them apart.
+        let are_alike = a.zip(b).is_some_and(|(a, b)| a.looks_like(b, session));
+        match side.from.as_ref().filter(|_| !are_alike) {
+            Some(from) => from.shown_title(&name, session),
+            None => name,
         }
     }
 
