@@ -51,6 +51,7 @@ mod screens;
 mod search;
 mod security;
 mod server_health;
+mod servers;
 mod source;
 mod thread_actions;
 mod time_travel;

@@ -180,6 +180,8 @@ pub struct Widths {
     pub message: u16,
     /// 0 without agent servers that are not deployed.
     pub url: u16,
+    /// Whether all rows are agent servers without a control plane, which have no revisions.
+    pub only_servers: bool,
 }
 
 /// Returns the columns that fit. By priority: name, newest revision, the threads that wait and that failed, region, serving, age,
@@ -206,7 +208,11 @@ pub fn layout(width: u16, longest: Widths) -> Vec<Place> {
     let least_name = name.min(if width < 72 { 14 } else { 18 });
     let mut room = width.saturating_sub(GUTTER + 1 + least_name);
     let mut chosen = Vec::new();
+    let of_revisions = [Column::Age, Column::Serving, Column::Past, Column::Commit, Column::Message];
     for (column, width, gap) in wanted {
+        if longest.only_servers && of_revisions.contains(&column) {
+            continue;
+        }
         if width.saturating_add(gap) <= room {
             room -= width + gap;
             chosen.push((column, width, gap));
@@ -247,7 +253,7 @@ mod tests {
 
     #[test]
     fn columns_fit_and_a_wide_table_has_all_of_them() {
-        let longest = Widths { name: 18, tag: 2, commit: 14, message: 40, url: 30 };
+        let longest = Widths { name: 18, tag: 2, commit: 14, message: 40, url: 30, only_servers: false };
         for width in 30..=300 {
             let places = layout(width, longest);
             let last = places.last().expect("there is always a name column");
@@ -275,12 +281,19 @@ mod tests {
     }
 
     #[test]
+    fn agent_servers_without_a_control_plane_have_no_columns_about_revisions() {
+        let longest = Widths { name: 18, tag: 2, commit: 0, message: 0, url: 30, only_servers: true };
+        let titles = layout(138, longest).iter().map(|p| p.column.title(p.width)).collect::<Vec<_>>();
+        assert_eq!(titles, ["NAME", "REGION", "NEWEST REVISION", "BUSY", "WAIT", "FAIL", "AGENT SERVER"]);
+    }
+
+    #[test]
     fn commits_and_messages_get_the_free_columns() {
         let width = |longest, width, column| {
             let places = layout(width, longest);
             places.iter().find(|place| place.column == column).map(|place| place.width)
         };
-        let longest = Widths { name: 18, tag: 2, commit: 31, message: 40, url: 0 };
+        let longest = Widths { name: 18, tag: 2, commit: 31, message: 40, url: 0, only_servers: false };
         assert_eq!(width(longest, 198, Column::Commit), Some(31));
         assert_eq!(width(longest, 198, Column::Message), Some(40));
         // Without any message there is no column, and the commit gets its room.

@@ -486,6 +486,11 @@ impl DeploymentList {
         self.view.is_empty()
     }
 
+    /// Returns whether all rows are agent servers without a control plane.
+    pub fn has_only_servers(&self) -> bool {
+        self.rows.iter().all(|row| row.deployment.is_none())
+    }
+
     /// Returns a row by its index in the view.
     pub fn shown(&self, number: usize) -> Option<&Row> {
         self.rows.get(*self.view.get(number)?)

@@ -1,12 +1,12 @@
 //! Draws the revisions of the selected deployment, newest first, with the time spent in each status.
 
-use super::Deployments;
 use super::list::Listed;
 use super::revisions::History;
 use super::view::{about_state, fit_commit, phase_line, region, responds, revision_age};
+use super::{Deployments, server_pane};
 use crate::session::Cx;
 use crate::session::msg::{NextPoll, RevisionRef};
-use crate::session::profile::{ProfileState, server_software};
+use crate::session::profile::ProfileState;
 use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
@@ -62,7 +62,7 @@ fn poll_trouble(history: &History, cx: &Cx<'_>, halted: bool) -> Option<String> 
 pub(super) fn revisions(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>, has_details: bool) {
     let area = cx.area;
     let Some(row) = d.list.selected() else { return canvas.words(area, Tone::Dim, "No deployment selected.") };
-    let Some(deployment) = &row.deployment else { return agent_server(d, cx, canvas, area) };
+    let Some(deployment) = &row.deployment else { return server_pane::server(d, cx, canvas) };
     let history = d.history();
     let halted = cx.session.profiles.get(row.profile).is_some_and(|p| p.halted);
     if row.gone {
@@ -337,25 +337,6 @@ pub(super) fn phase_word(status: &str) -> String {
     match Phase::of(status) {
         Phase::Unknown => status.to_string(),
         _ => status.to_lowercase().replace("awaiting_", "awaiting "),
-    }
-}
-
-/// Draws what an agent server reports about itself, because without a control plane it has no revisions.
-fn agent_server(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>, area: Area) {
-    let server = d.list.selected().and_then(|r| r.server(&cx.session.profiles));
-    let Some(server) = server else { return };
-    let info = cx.lookup.server_info(&server);
-    match info.map(|i| (&i.value, &i.error)) {
-        Some((_, Some(error))) => canvas.words(area, Tone::Bad, &error.story()),
-        Some((Some(info), None)) => {
-            let text = format!(
-                "Agent server without a control plane: no revisions.\n\n{}\n{}",
-                server_software(info),
-                server.url.trim_end_matches('/')
-            );
-            canvas.words(area, Tone::Plain, &text);
-        }
-        _ => canvas.words(area, Tone::Dim, "Checking the server…"),
     }
 }
 

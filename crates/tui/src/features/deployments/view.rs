@@ -107,7 +107,10 @@ fn is_loading(profile: &ProfileState) -> bool {
 fn headers(d: &Deployments, canvas: &mut Canvas<'_>, columns: &[Place], x: u16, y: u16) {
     let sorted_by = d.list.sort().order.column();
     for place in columns {
-        let title = place.column.title(place.width);
+        let title = match place.column {
+            Column::Newest if d.list.has_only_servers() => "STATE",
+            column => column.title(place.width),
+        };
         let shift = if place.column.is_right() { place.width.saturating_sub(title.len() as u16) } else { 0 };
         let tone = if place.column == sorted_by { Tone::Strong } else { Tone::Dim };
         canvas.foreign(x + place.x + shift, y, place.width, title, tone);

@@ -209,6 +209,14 @@ impl Inbox {
         is_complete.then(|| read.threads.iter().any(|known| known.thread_id == thread.id))
     }
 
+    /// Returns the rows of a server, the most urgent first; `None` if its last answer doesn't list every thread.
+    pub fn rows_of(&self, server: &ServerRef) -> Option<Vec<&Row>> {
+        let (_, read) = self.read_of(server)?;
+        let is_complete = !read.is_partial() && !read.is_unlisted;
+        let is_of = |row: &&Row| matches!(&row.target, Target::Thread(thread) if is_same(&thread.server, server));
+        is_complete.then(|| self.listing.rows.iter().filter(is_of).collect())
+    }
+
     /// Returns the answer of a server, which may be known by another name.
     fn read_of(&self, server: &ServerRef) -> Option<(&ServerRef, &ServerRead)> {
         self.reads.iter().find(|(known, _)| is_same(known, server))
