@@ -2,10 +2,11 @@
 
 use crate::inbox::{answer, approval, full, listed};
 use ratatui::style::Modifier;
+use runtail_api::Kind;
 use runtail_stream::{Item, Record};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::Overlay;
-use runtail_tui::session::msg::ServerRef;
+use runtail_tui::session::msg::{ServerRef, SubscriptionId};
 use std::time::Duration;
 
 /// Opens the live stream of a thread.
@@ -165,4 +166,21 @@ fn stuck_threads_are_reasons_and_in_the_details() {
     dash.keys("PP");
     let screen = dash.screen();
     assert!(screen.contains("? support-bot eu") && screen.contains("1 stuck · BUILDING"), "{screen}");
+}
+
+#[test]
+fn nothing_found_is_not_zero_while_a_profile_is_not_listed() {
+    let toml = "[profiles.a]\nurl = \"http://127.0.0.1:2001\"\n";
+    let zeros = |dash: &mut Dash| {
+        dash.ascii = true;
+        dash.app.session.settings.ascii = true;
+        dash.keys("P");
+        dash.screen().lines().filter(|line| line.contains("##  ##")).count()
+    };
+    let mut dash = Dash::new(toml, (140, 40));
+    dash.fails(|key| matches!(key, SubscriptionId::Deployments(_)), Kind::NotFound);
+    assert_eq!(zeros(&mut dash), 0, "{}", dash.screen());
+    let mut dash = Dash::new(toml, (140, 40));
+    dash.answer(|key| matches!(key, SubscriptionId::Deployments(_)), runtail_testkit::dash::listed(Vec::new()));
+    assert_eq!(zeros(&mut dash), 3, "{}", dash.screen());
 }

@@ -62,6 +62,8 @@ impl App {
     pub(super) fn glance_facts(&self) -> Facts {
         let listing = self.inbox.listing();
         let is_known = self.inbox.counts().is_some();
+        // None found is only known if every server answered: a zero means that all is well.
+        let number = |found: usize| (is_known && (found > 0 || listing.failed.is_empty())).then_some(found);
         let of = |group: InboxGroup| -> Vec<&InboxRow> {
             listing.rows.iter().map(|row| &row.row).filter(|row| row.group() == group).collect()
         };
@@ -75,7 +77,7 @@ impl App {
         let count = |rows: &[&InboxRow], one: Option<&&InboxRow>, word: &str| {
             let (age, place) = one.map(|row| (age(row), place(row))).unwrap_or_default();
             let detail = if age.is_empty() { String::new() } else { format!("{word} {age}") };
-            Count { number: is_known.then_some(rows.len()), detail, brief: (age, place.clone()), place }
+            Count { number: number(rows.len()), detail, brief: (age, place.clone()), place }
         };
         let oldest = waiting.iter().min_by_key(|row| row.since());
         let newest = failed.iter().max_by_key(|row| row.since());
@@ -84,7 +86,7 @@ impl App {
         Facts {
             waiting: count(&waiting, oldest, "oldest"),
             failed: count(&failed, newest, "newest"),
-            running: Count { number: is_known.then_some(running), ..self.rate_now() },
+            running: Count { number: number(running), ..self.rate_now() },
             tiles: self.glance_tiles(),
             updated_at: updated,
             is_measuring: self.is_measuring(),
