@@ -322,3 +322,14 @@ fn ended_threads_are_not_said_to_continue() {
         }
     }
 }
+
+#[test]
+fn runs_without_messages_say_where_to_look() {
+    let mut dash = crate::thread_actions::page((100, 30), &crate::thread_actions::waiting("question"));
+    let screen = dash.screen();
+    assert!(screen.contains("── run 1") && screen.contains("No messages"), "{screen}");
+    let mut dash = demo_like((100, 30));
+    dash.open_thread();
+    dash.capture("agent-messages-tuple");
+    assert!(!dash.screen().contains("No messages"), "{}", dash.screen());
+}

@@ -85,6 +85,12 @@ fn view(viewer: &Viewer, canvas: &mut Canvas<'_>, half: Half, (focused, ascii): 
             canvas.text(rows.x + 1, y, 1, "▌", style);
         }
     }
+    // Rules of runs alone don't say where to look.
+    let has_no_messages = half.view == View::Messages && viewer.count(View::Messages) == 0;
+    if has_no_messages && viewer.shown_checkpoint().is_none() && viewer.playhead().is_none() {
+        let used = lines.len().min(rows.h.into()) as u16;
+        canvas.words(below(rows, used), Tone::Dim, &nothing_text(viewer, View::Messages));
+    }
 }
 
 /// Draws the lines above and below the entries of a view, and returns the area of the entries.
