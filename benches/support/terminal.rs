@@ -11,6 +11,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// The terminal.
 pub struct Terminal {
     _master: Box<dyn MasterPty + Send>,
+    _home: tempfile::TempDir,
     input: Box<dyn Write + Send>,
     child: Box<dyn Child + Send + Sync>,
     output: Receiver<(Instant, Vec<u8>)>,
@@ -28,9 +29,9 @@ impl Terminal {
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_runtail"));
         command.args(args);
         // The user's own configuration must have no effect.
-        let nowhere = std::env::temp_dir();
+        let home = tempfile::tempdir().expect("a folder");
         for name in ["HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"] {
-            command.env(name, &nowhere);
+            command.env(name, home.path());
         }
         command.env("TERM", "xterm-256color");
         command.env("COLORTERM", "truecolor");
@@ -48,7 +49,7 @@ impl Terminal {
             }
         });
         let parser = vt100::Parser::new(rows, cols, 0);
-        Terminal { _master: pty.master, input, child, output, parser, written: 0 }
+        Terminal { _master: pty.master, _home: home, input, child, output, parser, written: 0 }
     }
 
     /// Sends keys.

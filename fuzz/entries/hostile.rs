@@ -274,6 +274,7 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
                 revision: &record(text),
                 history: &[record(text)],
                 times: &[],
+                now: Timestamp::MAX,
                 log: LogEvidence::Unread(CardLog::Build, text),
             };
             SubscriptionEvent::Card(if well { Ok(Box::new(FailureCard::new(&evidence))) } else { Err(error(text)) })

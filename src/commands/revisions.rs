@@ -10,10 +10,11 @@ use crate::resolve::{self, Found};
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 use runtail_api::{ControlPlane, named_newest};
-use runtail_core::model::{Phase, Roles, SourceRevisionConfig, compare, parse_time, without_natural};
+use runtail_core::model::{
+    DeploymentState, Phase, Roles, SourceRevisionConfig, compare, parse_time, time_taken, without_natural,
+};
 use runtail_core::text;
 use serde_json::Value;
-use std::time::Duration;
 
 /// Number of revisions to search if none is named.
 const HISTORY: usize = 100;
@@ -164,12 +165,17 @@ async fn list(globals: &Globals, options: List) -> Result<Exit, Failure> {
         complain(&format!("warning: the newest revision, {newest}, is not in this list"));
     }
     let active = found.row["active_revision_id"].as_str();
+    let state = found.row["status"].as_str();
     let roles = Roles::new(active, revisions.items.iter().map(|row| (field(row, "id"), field(row, "status"))));
+    let roles = roles.in_deployment(state);
+    if let Some(meaning) = DeploymentState::of(state).meaning(false) {
+        complain(&format!("note: {meaning}"));
+    }
     let with_role = |mut row: Value| {
         let role = roles.of(field(&row, "id"), field(&row, "status")).word();
         if let Some(fields) = row.as_object_mut() {
             fields.entry("role").or_insert(role.into());
-            fields.entry("role_derived").or_insert(roles.derived.into());
+            fields.entry("role_derived").or_insert(roles.is_assumed().into());
         }
         found.revision(row)
     };
@@ -262,16 +268,16 @@ fn columns(now: Timestamp) -> [Column; 8] {
         column("PROFILE", |row| cell(&row["profile"])),
         column("REVISION", |row| cell(&row["id"])),
         column("ROLE", |row| {
-            // The server doesn't say which one is serving; the newest deployed one should be.
+            // The server doesn't say which one is serving, or whether the deployment still serves.
             let guessed = row["role"] == "serving" && row["role_derived"] == true;
             format!("{}{}", cell(&row["role"]), if guessed { " (derived)" } else { "" })
         }),
         status_column("STATUS", color::of_revision, |row| status(&row["status"])),
         column("CREATED", |row| time(&row["created_at"])),
         column("AGE", move |row| age(&row["created_at"], now)),
-        column("TOOK", |row| {
-            let took = || Duration::try_from(made(row, "updated_at")? - made(row, "created_at")?).ok();
-            took().filter(|_| phase(row).is_final()).map(text::duration).unwrap_or_default()
+        column("TOOK", move |row| {
+            let took = time_taken(phase(row), made(row, "created_at"), made(row, "updated_at"), now);
+            took.map(text::duration).unwrap_or_default()
         }),
         column("FROM", |row| {
             let config = SourceRevisionConfig::from_row(row);

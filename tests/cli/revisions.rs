@@ -67,7 +67,28 @@ fn revisions_list_shows_the_role_of_each_revision() {
         table.lines().map(|line| line.split("  ").map(str::trim).filter(|s| !s.is_empty()).collect()).collect();
     assert_eq!(lines[0], ["PROFILE", "REVISION", "ROLE", "STATUS", "CREATED", "AGE", "TOOK", "FROM"]);
     assert_eq!((lines[4][2], lines[4][6], lines[4][7]), ("serving (derived)", "2m10s", "main@ccccccc"));
-    assert_eq!(lines[1].len(), 7, "a revision in progress has no duration: {table}");
+    assert_eq!((lines[1].len(), lines[1][5]), (8, lines[1][6]), "a revision in progress has its time so far: {table}");
+}
+
+#[test]
+fn no_revision_of_an_unused_deployment_is_said_to_serve() {
+    let server = history(Some("r3"));
+    let deployment = json!({"id": "bot", "name": "bot", "status": "UNUSED", "latest_revision_id": "r6",
+                            "active_revision_id": "r3"});
+    server.reply("/bot", &[answer(deployment.clone())]);
+    server.reply("", &[answer(json!({"resources": [deployment]}))]);
+    let done = runtail(&server, &["revisions", "list", "bot", "-o", "table"]).expect(0);
+    let sentence =
+        "Unused: the control plane counts the deployment as idle, and doesn't report whether its server runs.";
+    assert!(done.stdout.contains("serving (derived)") && done.stderr.contains(sentence), "{}", done.stderr);
+    for revision in ["r3", "r5"] {
+        let card = runtail(&server, &["revisions", "explain", "bot", revision]).expect(0).stdout;
+        assert!(card.contains(sentence) && card.contains("It has no URL, so"), "{card}");
+        assert!(!card.contains("serving"), "{card}");
+    }
+    let card = runtail(&server, &["revisions", "explain", "bot", "r1"]).expect(0).stdout;
+    assert!(card.contains("the control plane names another revision as the active one"), "{card}");
+    assert!(card.contains("The active revision is r3") && !card.contains("serving"), "{card}");
 }
 
 #[test]

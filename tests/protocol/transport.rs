@@ -294,6 +294,28 @@ async fn a_thread_is_followed_until_it_is_deleted() {
 }
 
 #[tokio::test]
+async fn a_thread_that_is_opened_late_was_not_disconnected() {
+    const LIVE: &str = "event: custom\r\ndata: 1\r\nid: 1800000000000-0\r\n\r\n";
+    let asked = Arc::new(AtomicU32::new(0));
+    let server = Server::start(move |seen| match &*seen.path {
+        "/info" => json(200, value!({"langgraph_py_version": "1"})),
+        "/threads/t1" if asked.fetch_add(1, Ordering::Relaxed) == 2 => json(404, "{}"),
+        "/threads/t1" => json(200, value!({"thread_id": "t1"})),
+        "/threads/t1/runs" => {
+            json(200, value!([{"run_id": "r1", "status": "running", "kwargs": {"resumable": false}}]))
+        }
+        _ if seen.header("last-event-id").is_none() => response(200, "text/event-stream", LIVE),
+        _ => response(200, "text/event-stream", ""),
+    })
+    .await;
+    let items = collect(ThreadTransport::new(server.agent(), "t1".into(), vec!["run_modes".into()]), Some("-")).await;
+    let why = gaps(&items);
+    assert!(why[0].starts_with("run r1 began before this stream was opened") && !why[0].contains("closed"), "{why:?}");
+    // After a reconnect the events in between are missing.
+    assert!(why[1].ends_with("run r1 is not resumable; events sent while the stream was closed are lost"), "{why:?}");
+}
+
+#[tokio::test]
 async fn manual_state_edits_during_an_outage_may_be_missing() {
     for (modes, said) in [(&["run_modes", "state_update"][..], 1), (&["state_update"], 1), (&["run_modes"], 0)] {
         let asked = Arc::new(AtomicU32::new(0));

@@ -537,7 +537,7 @@ fn time_to_first_token_and_tokens_per_second() {
     }
     let projections = project(events);
     let message = &projections.messages.items()[0];
-    assert_eq!(message.time_to_first(), Some(Duration::from_millis(100)));
+    assert_eq!(message.first_token().map(|first| first.after), Some(Duration::from_millis(100)));
     // The model counted 7 tokens; the first chunk with a token arrived at 0.2s, the last at 0.7s.
     let (first, last) = message.token_times.unwrap();
     assert_eq!((first.as_millisecond(), last.as_millisecond(), message.chunks), (200, 700, 6));

@@ -1,7 +1,7 @@
 //! The page that compares two runs, threads or recordings.
 
 use runtail_stream::comparison::{FileContents, read_pair};
-use runtail_testkit::dash::Dash;
+use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::{Overlay, subscriptions};
 use runtail_tui::features::stream::viewer::View;
 use runtail_tui::session::compare::{SideLoaded, SideRef};
@@ -121,6 +121,25 @@ fn both_sides_are_aligned_and_the_cursor_is_on_the_first_difference() {
     dash.app.session.settings.ascii = true;
     let screen = dash.screen();
     assert!(screen.contains("!   calls"), "{screen}");
+}
+
+#[test]
+fn sides_are_named_by_their_region_like_other_screens() {
+    let mut dash = demo_like((140, 40));
+    dash.keys(":compare prod-eu/support-bot:t-1/r-1 prod-us/support-bot:t-2<Enter>");
+    let screen = dash.screen();
+    assert!(screen.contains("A eu › support-bot › t-1, run r-1   B us › support-bot › t-2"), "{screen}");
+    let (mut a, _) = refunds();
+    // The profile's name is the one of the command line, and of saved comparisons.
+    a["name"] = json!("prod-eu › support-bot › support 9775, run 3");
+    answer(&mut dash, 0, one(&a));
+    let screen = dash.screen();
+    assert!(screen.contains("A eu › support-bot › support 9775, run 3") && !screen.contains("prod-eu ›"), "{screen}");
+    // In one region, only the profiles tell two deployments of the same name apart.
+    dash.app.session.profiles.iter_mut().for_each(|profile| profile.region = Some("us".into()));
+    let screen = dash.screen();
+    let whole = "A prod-eu › support-bot › support 9775, run 3   B prod-us › support-bot › t-2";
+    assert!(screen.contains(whole), "{screen}");
 }
 
 #[test]

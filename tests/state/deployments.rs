@@ -348,3 +348,29 @@ fn a_build_log_ends_with_its_build() {
     dash.keys("l");
     assert!(is_polled(&dash) && !dash.screen().contains("ended:"), "{}", dash.screen());
 }
+
+#[test]
+fn a_message_uses_the_columns_of_a_role_that_its_revision_lacks() {
+    let mut dash = demo_like((140, 40));
+    let commits = ["9fceb02d0ae598e95dc97", "77ab10cd0ae598e95dc97"];
+    let ids = ["44444444-4444-4444-8444-444444444444", "55555555-5555-4555-8555-555555555555"];
+    let revision = |n: usize| {
+        json!({"id": ids[n], "status": "DEPLOYED", "created_at": format!("2026-11-2{}T13:00:00Z", 1 - n),
+               "updated_at": format!("2026-11-2{}T13:00:52Z", 1 - n),
+               "source_revision_config": {"repo_ref": "main", "repo_commit_sha": commits[n]}})
+    };
+    let items = serde_json::from_value(json!([revision(0), revision(1)])).unwrap();
+    let list = runtail_api::Revisions { items, was_sorted: true };
+    let next = NextPoll::At(dash.now);
+    dash.answer(|key| matches!(key, SubscriptionId::Revisions(..)), SubscriptionEvent::Revisions(Ok(list), next));
+    for n in [0, 1] {
+        let (revision, commit, subject) = (ids[n].into(), commits[n].into(), Some("read more of the invoice".into()));
+        let event = SubscriptionEvent::CommitSubject { revision, commit, subject };
+        dash.answer(|key| *key == SubscriptionId::Past("prod-eu".into()), event);
+    }
+    let screen = dash.screen();
+    let pane: Vec<&str> = screen.lines().filter(|line| line.contains("● DEPLOYED  main@")).collect();
+    let (serving, other): (Vec<&str>, Vec<&str>) = pane.iter().partition(|line| line.contains("serving"));
+    assert!(serving.len() == 1 && serving[0].contains("read more of the …  serving"), "{screen}");
+    assert!(other.len() == 1 && other[0].contains("read more of the invoice"), "{screen}");
+}

@@ -253,8 +253,30 @@ fn breakpoints_of_the_run_and_of_the_graph_are_shown() {
     assert!(footer_line(&mut dash, 1).contains("sub:read: run 2 stops before sub · from"), "{}", dash.screen());
     runs(&mut dash, json!("*"));
     let screen = dash.screen();
-    assert!(screen.contains("►¦write") && screen.contains("►¦plan") && !screen.contains("¦sub:read"), "{screen}");
+    assert!(screen.contains("►¦write") && screen.contains("►¦plan") && screen.contains("►¦sub:read"), "{screen}");
+    assert!(!screen.contains("¦sub:check"), "{screen}");
     assert!(!screen.contains("¦START") && !screen.contains("¦END"), "{screen}");
+}
+
+#[test]
+fn a_folded_subgraph_shows_the_breakpoints_in_it() {
+    let mut dash = thread((140, 30));
+    dash.keys("9");
+    let mut described = description();
+    described["nodes"][4]["metadata"] = json!({"__interrupt": "before,after"});
+    dash.answer(is_graph, SubscriptionEvent::Graph(Ok(Arc::new(Graph::read(&described)))));
+    dash.keys("g<Down><Down><Down>");
+    assert!(dash.screen().contains("►¦sub:check¦") && dash.screen().contains("► sub:read"), "{}", dash.screen());
+    dash.keys("<Left>");
+    let screen = dash.screen();
+    assert!(screen.contains("►¦▸ sub (2)¦"), "{screen}");
+    assert!(footer_line(&mut dash, 1).contains("sub: the graph stops before and after check · from"), "{screen}");
+    // A breakpoint before the subgraph is marked at its first node, too.
+    dash.keys("<Space>");
+    assert!(dash.screen().contains("►‖▸ sub (2)"), "{}", dash.screen());
+    dash.keys("<Right>");
+    let screen = dash.screen();
+    assert!(screen.contains("►‖sub:read") && screen.contains("►¦sub:check¦"), "{screen}");
 }
 
 #[test]

@@ -33,6 +33,7 @@ struct Server {
     cuts: Vec<usize>,
     requested: Arc<Mutex<Vec<Vec<String>>>>,
     refuses: Option<&'static str>,
+    never_replayed: Option<&'static str>,
 }
 
 fn order(id: &str) -> u64 {
@@ -42,7 +43,7 @@ fn order(id: &str) -> u64 {
 impl Server {
     fn new(sent: Vec<(&'static str, u64)>) -> Server {
         let (finished, requested) = Default::default();
-        Server { sent, modes: Vec::new(), finished, cuts: Vec::new(), requested, refuses: None }
+        Server { sent, modes: Vec::new(), finished, cuts: Vec::new(), requested, refuses: None, never_replayed: None }
     }
 
     fn passes_filter(&self, name: &str) -> bool {
@@ -52,7 +53,8 @@ impl Server {
 
 impl Transport for Server {
     fn capabilities(&self) -> Capabilities {
-        Capabilities { everything: Some("-1"), ..Capabilities::default() }
+        let never_replayed = self.never_replayed;
+        Capabilities { everything: Some("-1"), never_replayed, ..Capabilities::default() }
     }
 
     async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Connection, ApiError> {
@@ -216,6 +218,21 @@ fn mode_change_reopens_the_stream_and_is_recorded() {
     assert!(late.iter().all(|name| *name == "custom") && late.len() == 5, "{late:?}");
     let terms = items.iter().filter(|item| matches!(item, Item::Terms(terms) if terms.modes == ["values", "custom"]));
     assert_eq!(terms.count(), 1, "the run's own modes are sent once");
+}
+
+#[test]
+fn a_reopened_stream_was_not_disconnected() {
+    let why = |cuts: Vec<usize>, changes| {
+        let mut server = Server::new((0..20).map(|n| ("values", 1000 + n)).collect());
+        (server.cuts, server.never_replayed) = (cuts, Some("state updates"));
+        let items = follow_to_end(server, Vec::new(), changes);
+        gaps(&items).iter().map(|why| why.to_string()).collect::<Vec<_>>()
+    };
+    let reopened = why(Vec::new(), vec![(10, modes(&["values"]))]);
+    assert_eq!(reopened, ["reopened for other modes; state updates are never replayed; some may be missing"]);
+    // A lost connection is still an outage.
+    let lost = why(vec![5], Vec::new());
+    assert!(!lost.is_empty() && lost.iter().all(|why| why.starts_with("disconnected for ")), "{lost:?}");
 }
 
 #[test]

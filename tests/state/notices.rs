@@ -7,6 +7,10 @@ use runtail_tui::app::hints::hints;
 
 const SIZES: [(u16, u16); 2] = [(80, 24), (140, 40)];
 
+/// A text longer than the small screens are wide.
+const LONGEST: &str = "prod-us › invoice-agent › approval 8e35 waits for you: Approve this payment of 1200 € to ana@acme.example, \
+                       which was asked for an hour ago, and which is not answered yet?";
+
 /// A text too long for the rest of the footer.
 const LONG: &str =
     "The server at prod-eu answered 503 to the last request, so its rows may be out of date until it answers.";
@@ -103,5 +107,19 @@ fn a_long_notice_covers_no_key_and_no_frame() {
         let (mut dash, _) = crate::changes::deletion(size);
         dash.app.relayout();
         check(dash, "preview");
+    }
+}
+
+#[test]
+fn the_longest_notice_leaves_the_confirmation_of_a_preview() {
+    for size in [(60, 16), (80, 24), (94, 12)] {
+        let (mut dash, _) = crate::changes::deletion(size);
+        let before = dash.screen();
+        assert!(before.contains("to confirm"), "{before}");
+        dash.app.notify(false, LONGEST);
+        let after = dash.screen();
+        assert!(after.contains("prod-us › invoice-agent › approval"), "{after}");
+        let prompt = |screen: &str| screen.lines().find(|line| line.contains("to confirm")).map(str::to_string);
+        assert_eq!(prompt(&after), prompt(&before), "{after}");
     }
 }

@@ -2,7 +2,9 @@
 
 use crate::thread_actions::{page, records};
 use runtail_api::{ServerInfo, ServerKind};
-use runtail_testkit::dash::demo_like;
+use runtail_core::model::{Evidence, FailureCard, LogEvidence};
+use runtail_testkit::dash::{Dash, demo_like};
+use runtail_tui::app::Overlay;
 use runtail_tui::session::msg::EffectResult;
 use serde_json::{Value, json};
 
@@ -31,7 +33,7 @@ fn runs_name_the_revision_that_ran_them() {
     for (run, revision) in [
         ("run 4 ", "new revision main@9fceb02"),
         ("run 3", "serving revision main@77ab10c"),
-        ("run 2", "revision 99999999…9999, the newest is 44"),
+        ("run 2", "revision 99999999…9999, the newest is main@9fceb02"),
         ("run 1", "unknown revision"),
     ] {
         let line = screen.lines().find(|line| line.contains(run)).unwrap_or_else(|| panic!("{run}: {screen}"));
@@ -57,4 +59,61 @@ fn the_revision_list_shows_what_the_server_reports() {
     dash.done(EffectResult::Info(server, Ok(info("99999999-9999-4999-8999-999999999999"))));
     let screen = dash.screen();
     assert!(screen.contains("The server reports 99999999…9999, not listed here."), "{screen}");
+}
+
+#[test]
+fn a_revision_in_progress_counts_from_its_creation() {
+    let mut dash = demo_like((140, 40));
+    // It was created 2m10s before Runtail first saw it.
+    let line = |dash: &mut Dash| {
+        let screen = dash.screen();
+        let mut rows = screen.lines().filter(|line| line.contains("◐ BUILDING") && line.contains("main@9fceb02"));
+        rows.next_back().map(str::to_string).unwrap_or_else(|| panic!("{screen}"))
+    };
+    assert!(line(&mut dash).contains(" 3m56s"), "{}", line(&mut dash));
+    let screen = dash.screen();
+    assert!(screen.contains("so far   3m56s   queued ≥"), "{screen}");
+    // Without the server's time, only what was observed is known.
+    let history = dash.app.deployments.histories.values_mut().next().expect("a history");
+    history.revisions[0].created_at = None;
+    assert!(line(&mut dash).contains(" ≥1m46s"), "{}", line(&mut dash));
+}
+
+#[test]
+fn a_revision_in_progress_is_explained_with_the_keys_that_fit_it() {
+    let mut dash = demo_like((140, 40));
+    dash.keys("e");
+    let revision = json!({"id": NEWEST, "status": "BUILDING", "created_at": "2026-11-21T13:57:50Z"});
+    let card = FailureCard::new(&Evidence {
+        address: "prod-eu/support-bot",
+        options: "",
+        deployment: &json!({"id": "d1", "status": "READY", "active_revision_id": SERVING}),
+        revision: &revision,
+        history: std::slice::from_ref(&revision),
+        times: &[],
+        now: dash.now,
+        log: LogEvidence::None,
+    });
+    let Some(Overlay::Explain(page)) = dash.app.overlays.last() else { panic!("no page") };
+    let of = page.page.of.clone();
+    dash.done(EffectResult::Card(of, Ok(Box::new(card))));
+    let screen = dash.screen();
+    // As the list and the tabs name it, and not as the command line does.
+    assert!(screen.contains("eu › support-bot 4444") && !screen.contains("prod-eu/"), "{screen}");
+    assert!(screen.contains("Time: 3m56s so far"), "{screen}");
+    for step in ["w  Be notified when it finishes", "b  Follow its build log", "x  Interrupt it if it should not"] {
+        assert!(screen.contains(step), "{step}: {screen}");
+    }
+    let footer = screen.lines().last().unwrap_or_default();
+    let offered = ["b build log", "w notify me", "x interrupt"].iter().all(|hint| footer.contains(hint));
+    assert!(offered && !footer.contains("roll back") && !footer.contains("redeploy"), "{footer}");
+    dash.keys("w");
+    assert_eq!(dash.app.deployments.watches.len(), 1);
+    dash.keys("x");
+    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Confirm(_))), "{}", dash.screen());
+    // The pane offers them, too.
+    dash.keys("<Esc><Esc><Tab>");
+    let screen = dash.screen();
+    let footer = screen.lines().last().unwrap_or_default();
+    assert!(footer.contains("x interrupt") && !footer.contains("redeploy"), "{footer}");
 }

@@ -10,6 +10,7 @@ use runtail_api::{
     Started, ThreadIntent,
 };
 use runtail_core::model::{Consent, NewRevision, Note, PlainRequest, Preview, RunFacts, StateFacts, ThreadFacts};
+use runtail_core::text;
 use runtail_stream::{Item, Loaded, Record, SnapshotPart, ThreadSnapshot};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::Overlay;
@@ -643,7 +644,7 @@ fn any_key() -> impl Strategy<Value = &'static str> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Only Ctrl-S sends, only to the thread on screen, and only answers that the model accepts.
+    /// Only Ctrl-S sends, only to the thread that the screen names, and only answers that the model accepts.
     #[test]
     fn nothing_is_sent_to_a_thread_without_confirmation(
         case in proptest::sample::select(vec!["question", "question-hitl", "question-inbox", "question-with-schema", "questions-parallel"]),
@@ -656,13 +657,16 @@ proptest! {
             dash.seal();
         }
         for key in keys {
+            let before = if key == "<ctrl-s>" { dash.screen() } else { String::new() };
             for effect in dash.keys(key) {
                 let sends = matches!(effect, Effect::Act(..) | Effect::StartRun(..));
                 prop_assert!(!sends || (key == "<ctrl-s>" && !sealed), "{key}: {effect:?}");
                 match effect {
                     Effect::StartRun(_, target, start) => {
-                        prop_assert_eq!(target, thread());
-                        if let Some(command) = &start.body.command {
+                        // Keys may also have opened another thread, or the form of a new one.
+                        let is_named = before.contains(&text::short_id(&target.id)) || before.contains("on a new thread");
+                        prop_assert!(target == thread() || is_named, "{target:?}: {before}");
+                        if let Some(command) = start.body.command.as_ref().filter(|_| target == thread()) {
                             for question in records.loaded().answerable() {
                                 let id = question.resume_id().unwrap();
                                 if let Some(value) = command["resume"].get(id) {

@@ -2,10 +2,11 @@
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
-use runtail_stream::{Data, Event, Item, Outcome, Reader, Record, Seq, write_record};
+use runtail_stream::{Data, Event, Item, Outcome, Reader, Record, Seq, SnapshotPart, write_record};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::features::stream::viewer::{Playhead, VIEWS, View};
 use runtail_tui::session::msg::Msg;
+use serde_json::json;
 use std::time::Duration;
 
 fn opened(capture: &str) -> Dash {
@@ -456,4 +457,26 @@ fn checkpoints_stay_within_the_memory_budget() {
     finish(&mut dash);
     let Playhead { at, target, span, .. } = playhead(&dash);
     assert!(at == target && at < span.1, "the seek still reaches its target: {at} {span:?}");
+}
+
+#[test]
+fn a_stream_without_events_has_no_time_to_travel_in() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    let state = json!({"values": {"a": 1}, "next": [], "tasks": []});
+    dash.snapshot(vec![(SnapshotPart::State, state)]);
+    for key in [",", "<Space>", "."] {
+        dash.keys(key);
+        let screen = dash.screen();
+        assert!(screen.contains("no events to go back to") && !screen.contains("PAST"), "{screen}");
+        // Nothing of Delivery is known either, so its tab is as dim as the others without content.
+        let buffer = dash.buffer();
+        let row: String = (0..140).map(|x| buffer[(x, 2)].symbol().to_string()).collect();
+        let at = |name: &str| u16::try_from(row.find(name).unwrap()).unwrap();
+        assert_eq!(buffer[(at("Delivery"), 2)].style(), buffer[(at("Custom"), 2)].style(), "{row}");
+    }
+    dash.keys("3");
+    // The time of this state is unknown.
+    let screen = dash.screen();
+    assert!(screen.contains("state 1 of 1 · ") && !screen.contains("–"), "{screen}");
 }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use jiff::Timestamp;
 use proptest::prelude::*;
-use runtail_stream::projection::{Attempt, BarState, Projections, Timeline};
+use runtail_stream::projection::{Attempt, Bar, BarKind, BarState, Projections, Timeline, message_key};
 use runtail_stream::{Data, Decoder, End, Event, Frame, Framer, Item, Outcome, Record, Seq};
 use runtail_tui::features::stream::views::timeline_rows::{Frame as TimelineFrame, TimelineRows};
 use runtail_tui::widgets::scroll::Place;
@@ -245,4 +245,23 @@ fn every_capture_gives_a_consistent_tree() {
             check(&project(events(name)).timeline);
         }
     }
+}
+
+#[test]
+fn a_model_call_includes_its_time_to_first_token() {
+    let mut calls = 0;
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let Some(name) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".sse")) else { continue };
+        let projections = project(events(name));
+        for message in projections.messages.items() {
+            let (Some(first), Some(id)) = (message.first_token(), message.id.as_deref()) else { continue };
+            let is_of = |bar: &&Bar| bar.kind == BarKind::Model && bar.id() == Some(message_key(id));
+            let Some(took) = projections.timeline.bars().iter().find(is_of).and_then(Bar::took) else { continue };
+            assert!(first.after <= took, "{name}: {first:?} of {took:?}");
+            calls += 1;
+        }
+    }
+    assert!(calls > 10, "{calls}");
 }

@@ -269,3 +269,62 @@ fn timeline_zooms_sorts_and_shows_the_critical_path_only() {
     thread.dash.keys("<Left>-");
     assert!(thread.dash.screen().contains("whole run shown"), "{}", thread.dash.screen());
 }
+
+#[test]
+fn the_critical_path_has_nodes_and_adds_up_to_the_whole_run() {
+    for width in [140, 100, 80] {
+        let mut thread = ScriptedThread::new((width, 40));
+        thread.dash.keys("f");
+        thread.send_run();
+        thread.dash.end(Outcome::Success);
+        let screen = thread.dash.screen();
+        let (_, path) = screen.split_once("path: ").unwrap_or_else(|| panic!("{screen}"));
+        let path = path.lines().next().unwrap();
+        let shares = path.split([' ', '·']).filter_map(|word| word.trim().strip_suffix('%')?.parse::<u32>().ok());
+        assert_eq!(shares.sum::<u32>(), 100, "{path}");
+        assert!(path.contains("fetch ") && !path.contains("gpt-5"), "{path}");
+        // Nothing ran before the last node started.
+        assert!(path.contains(if width == 140 { "outside nodes" } else { "rest" }), "{path}");
+    }
+}
+
+#[test]
+fn nodes_of_subgraphs_show_the_step_that_contains_theirs() {
+    let mut thread = ScriptedThread::new((140, 40));
+    thread.dash.keys("f");
+    thread.send_run();
+    let screen = thread.dash.screen();
+    let row = |name: &str| screen.lines().find(|line| line.contains(name)).unwrap_or_else(|| panic!("{screen}"));
+    assert!(
+        row("├ fetch").contains(" 2.1 ") && row("└ rank").contains(" 2.2 ") && row("  join").contains(" 3 "),
+        "{screen}"
+    );
+}
+
+#[test]
+fn long_names_and_notes_get_free_columns() {
+    let mut thread = ScriptedThread::new((160, 40));
+    thread.dash.keys("f");
+    thread.run(0, 1);
+    let name = "summarize_the_open_questions_of_the_customer";
+    thread.start(10, "", "a", name);
+    let error = json!({"error": "ValueError", "message": "no such city: Atlantis"});
+    thread.send(700, "tasks", json!({"id": "a", "name": name, "error": error, "result": {}}));
+    let screen = thread.dash.screen();
+    assert!(screen.contains(name) && screen.contains("no such city: Atlantis"), "{screen}");
+}
+
+#[test]
+fn nodes_without_room_are_counted_in_their_times() {
+    let mut thread = ScriptedThread::new((80, 30));
+    thread.dash.keys("f");
+    thread.run(0, 1);
+    for n in 0..12 {
+        thread.start(10, "", &format!("t{n}"), &format!("collect_{n}"));
+        thread.done(500, "", &format!("t{n}"), &format!("collect_{n}"));
+    }
+    let screen = thread.dash.screen();
+    let line = screen.lines().find(|line| line.contains("time by node")).unwrap_or_else(|| panic!("{screen}"));
+    let shown = line.matches("collect_").count();
+    assert!(line.contains(&format!("… {} more", 12 - shown)), "{line}");
+}

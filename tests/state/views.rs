@@ -3,10 +3,11 @@
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 use runtail_stream::projection::Role;
-use runtail_stream::{Event, Item, Outcome, Record, Seq};
+use runtail_stream::{Event, Item, Outcome, Record, Seq, SnapshotPart};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::features::stream::viewer::{VIEWS, View};
 use runtail_tui::session::msg::Msg;
+use serde_json::json;
 
 /// Runs of one thread: a model with a tool, parallel branches with a subgraph, a waiting run, a failed run.
 const THREAD: [&str; 4] = ["agent-messages-tuple", "fanout-many-subgraphs", "approval-interrupt", "broken-values"];
@@ -298,4 +299,37 @@ fn runs_without_events_are_listed_in_the_order_of_the_runs() {
     dash.snapshot(vec![(runtail_stream::SnapshotPart::Runs, serde_json::json!(runs))]);
     assert_eq!(under_cursor(&mut dash), before);
     assert_eq!(listed(&mut dash), "1223456", "{}", dash.screen());
+}
+
+#[test]
+fn ended_threads_are_not_said_to_continue() {
+    let at = "2026-11-21T13:00:00Z";
+    let run = json!({"run_id": "r1", "thread_id": "t", "assistant_id": "a", "status": "success", "created_at": at,
+        "updated_at": at});
+    for (runs, is_over) in [(json!([run]), true), (json!([]), false)] {
+        let mut dash = demo_like((140, 40));
+        dash.open_thread();
+        dash.snapshot(vec![
+            (SnapshotPart::Thread, json!({"thread_id": "t", "status": "idle"})),
+            (SnapshotPart::State, json!({"values": {}, "next": [], "tasks": [], "created_at": at})),
+            (SnapshotPart::Runs, runs),
+        ]);
+        for (key, what) in [("2", "No updates"), ("6", "No custom events"), ("8", "No events")] {
+            dash.keys(key);
+            let screen = dash.screen();
+            assert!(screen.contains(what) && screen.contains(" yet") != is_over, "{screen}");
+            assert_eq!(screen.contains("The runs of this thread have ended"), is_over, "{screen}");
+        }
+    }
+}
+
+#[test]
+fn runs_without_messages_say_where_to_look() {
+    let mut dash = crate::thread_actions::page((100, 30), &crate::thread_actions::waiting("question"));
+    let screen = dash.screen();
+    assert!(screen.contains("── run 1") && screen.contains("No messages"), "{screen}");
+    let mut dash = demo_like((100, 30));
+    dash.open_thread();
+    dash.capture("agent-messages-tuple");
+    assert!(!dash.screen().contains("No messages"), "{}", dash.screen());
 }

@@ -159,8 +159,9 @@ fn hint(kind: &Kind, detail: &str, at: &Place, about: About) -> Option<String> {
             "this is not an agent server: is the path of the address correct?"
         }
         Kind::NotFound if about.is_list => {
-            "is the address correct? A self-hosted control plane is under /api-host; for a server that can't list \
-             deployments, pin their ids with `deployments = […]` in the profile"
+            "is the address correct? The address of an agent server, such as `langgraph dev`, is set as \
+             `agent_server` instead of `url`; a self-hosted control plane is under /api-host; for a server that can't \
+             list deployments, pin their ids with `deployments = […]` in the profile"
         }
         Kind::Conflict if says("tracing project") => {
             "a deleted deployment with this name left its tracing project: choose another name, or delete that \

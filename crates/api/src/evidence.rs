@@ -1,6 +1,7 @@
 //! Gathers the data of a failure card: the records around a revision, and its log.
 
 use super::{ApiError, ControlPlane, LogFilter, LogFollower, LogKind, LogScope};
+use jiff::Timestamp;
 use runtail_core::model::{CardLog, Evidence, FailureCard, LogEvidence, LogLine, LogText, Phase, StatusTime};
 use serde_json::Value;
 
@@ -64,6 +65,7 @@ impl ControlPlane {
             revision: of.revision,
             history: &history,
             times: of.times,
+            now: Timestamp::now().saturating_add(self.skew()).unwrap_or(Timestamp::MAX),
             log: match (log, &unread) {
                 (None, _) => LogEvidence::None,
                 (Some(log), Some(why)) => LogEvidence::Unread(log, why),

@@ -254,7 +254,7 @@ impl AgentServer {
         let last = of_runs.chain(facts.updated_at).chain(facts.state_updated_at).max();
         let signs_at = |last: Option<Timestamp>| {
             let last = last.map(|at| (at, SilenceSource::Records));
-            stuck_signs(Activity { status: &status, runs: Some(&runs), attempt: None, last }, stuck, now)
+            stuck_signs(Activity { status: &status, runs: complete(&runs), attempt: None, last }, stuck, now)
         };
         let mut signs = signs_at(last);
         if matches!(signs.first(), Some(StuckSign::Silent { .. })) {
@@ -311,6 +311,11 @@ impl AgentServer {
     }
 }
 
+/// Returns the runs if they say what a pending run waits for: a running run may be older than all that were read.
+fn complete(runs: &[RunFacts]) -> Option<&[RunFacts]> {
+    (runs.len() < RUNS || runs.iter().any(RunFacts::is_running)).then_some(runs)
+}
+
 /// Returns whether the row of a list doesn't show why a thread waits, failed or is busy.
 fn shows_no_cause(facts: &ThreadFacts) -> bool {
     match facts.status.as_str() {
@@ -348,5 +353,19 @@ impl ControlPlane {
             status: status.into(),
             since: time("updated_at").or_else(|| time("created_at")),
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_page_of_pending_runs_does_not_say_what_they_wait_for() {
+        let run = |status: &str| RunFacts { status: status.into(), ..RunFacts::default() };
+        let mut runs = vec![run("pending"); RUNS];
+        assert!(complete(&runs).is_none() && complete(&runs[1..]).is_some());
+        runs[RUNS - 1] = run("running");
+        assert!(complete(&runs).is_some());
     }
 }

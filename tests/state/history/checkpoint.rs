@@ -51,7 +51,7 @@ fn enter_shows_a_checkpoint_in_all_views() {
     serve(&mut dash, &history);
     assert_eq!(view(&dash), View::State);
     let screen = dash.screen();
-    assert!(screen.contains("at step 2, ") && screen.contains("· G"), "{screen}");
+    assert!(screen.contains("at step 2 · G") && screen.contains("4 Timeline"), "{screen}");
     assert!(screen.contains("\"n\": 2") || screen.contains("n: 2") || screen.contains("n  2"), "{screen}");
     insta::assert_snapshot!("checkpoint_state_140x40", screen);
     dash.keys("1");

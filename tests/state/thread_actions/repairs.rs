@@ -151,7 +151,7 @@ fn only_actions_that_the_server_offers_are_listed() {
         (ServerKind::Python, failed(), vec!["R retry"], vec!["can't retry"]),
         (ServerKind::Aegra, failed(), vec!["R run the last input again", "can't retry steps"], vec!["R retry"]),
     ] {
-        let screen = card_of(kind, &records).screen();
+        let screen = card_of(kind, &records).words();
         offered.iter().for_each(|words| assert!(screen.contains(words), "{kind:?} {words}: {screen}"));
         hidden.iter().for_each(|words| assert!(!screen.contains(words), "{kind:?} {words}: {screen}"));
     }
@@ -177,7 +177,7 @@ fn a_server_with_only_the_contracts_calls_offers_what_it_has() {
         dash.keys("e");
         dash
     };
-    let screen = with_parts(&|_| Loaded::NotOffered).screen();
+    let screen = with_parts(&|_| Loaded::NotOffered).words();
     assert!(screen.contains("thread, state, history, runs: not offered by this server"), "{screen}");
     assert!(screen.contains("n new run") && !screen.contains("d details"), "{screen}");
     // Nothing can be done with a deleted thread, so the footer has no key for the first action.
@@ -191,7 +191,7 @@ fn the_copy_of_a_waiting_thread_can_be_answered() {
     let mut dash = page((140, 40), &records("idle", "question", json!([])));
     assert!(dash.screen().contains("waiting for you"), "{}", dash.screen());
     dash.keys("e");
-    let screen = dash.screen();
+    let screen = dash.words();
     assert!(screen.contains("It is the copy of a waiting thread, so the server lists it as idle"), "{screen}");
     assert!(dash.keys("<Enter>").is_empty());
     assert!(matches!(dash.app.overlays.last(), Some(Overlay::Answer(_))), "{}", dash.screen());
@@ -206,14 +206,14 @@ fn a_run_that_reached_its_limit_continues_with_a_higher_one() {
     limited.state["metadata"] = json!({"source": "loop", "step": 5, "run_id": "r1"});
     // JavaScript's records have no error.
     let mut dash = card_of(ServerKind::JavaScript, &limited);
-    let screen = dash.screen();
+    let screen = dash.words();
     assert!(screen.contains("most likely reached its limit of 5 steps"), "{screen}");
     assert!(screen.contains("R continue with a limit of 10 steps"), "{screen}");
     let (_, intent) = planned(&dash.keys("<Enter>")).expect("a plan");
     assert_eq!(intent, ThreadIntent::Again { thread: THREAD.into(), recursion_limit: None });
     let message = "Recursion limit of 5 reached without hitting a stop condition.";
     limited.thread["error"] = json!({"error": "GraphRecursionError", "message": message});
-    let screen = card_of(ServerKind::Python, &limited).screen();
+    let screen = card_of(ServerKind::Python, &limited).words();
     assert!(screen.contains("Run 1 reached its limit of 5 steps. Its finished steps are saved."), "{screen}");
     assert!(screen.contains("R continue with a limit of 10 steps"), "{screen}");
 }
@@ -280,4 +280,21 @@ fn a_sent_answer_can_not_be_sent_again_before_its_result() {
     dash.done(EffectResult::Acted(number, thread(), Err(failed(StartFailure::Busy, Kind::Conflict))));
     dash.keys("A");
     assert!(matches!(dash.app.overlays.last(), Some(Overlay::Answer(_))), "{}", dash.screen());
+}
+
+#[test]
+fn the_explanation_of_a_thread_is_centered_on_a_wide_screen() {
+    for (width, expected) in [(140, Some(35)), (81, Some(0)), (80, Some(0))] {
+        let mut dash = page((width, 40), &waiting("question-hitl"));
+        dash.keys("e");
+        let screen = dash.screen();
+        let top = screen.lines().find(|line| line.contains("╭ Why it isn't moving"));
+        let columns = top.map(|line| line.chars().take_while(|c| *c == ' ').count());
+        assert_eq!(columns, expected, "{screen}");
+        let frame = top.map(|line| line.trim().chars().count());
+        assert_eq!(frame, Some(if width == 140 { 70 } else { width.into() }), "{screen}");
+        // What was below it isn't drawn beside it.
+        let beside = screen.lines().nth(3).unwrap_or_default();
+        assert!(width < 140 || beside.starts_with(&" ".repeat(35)), "{screen}");
+    }
 }

@@ -129,6 +129,12 @@ impl Dash {
         out
     }
 
+    /// Returns the words of the screen without frames and line breaks, so that wrapped sentences can be searched.
+    pub fn words(&mut self) -> String {
+        let plain: String = self.screen().chars().map(|c| if "│╭╮╰╯─".contains(c) { ' ' } else { c }).collect();
+        plain.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
     /// Returns the lines of the stream pane below its header.
     pub fn body(&mut self) -> String {
         let screen = self.screen();
@@ -276,6 +282,7 @@ impl Dash {
             revision: &this,
             history: &[this.clone(), good],
             times: &[],
+            now: start(),
             log: LogEvidence::Read(CardLog::Build, &log),
         })
     }

@@ -88,6 +88,9 @@ impl Graph {
             };
             if id.is_some() {
                 graph.nodes[at].folded += node.folded.max(1);
+                // A run may stop inside.
+                graph.nodes[at].breakpoint.before |= node.breakpoint.before;
+                graph.nodes[at].breakpoint.after |= node.breakpoint.after;
             }
             node_of.push(at);
         }

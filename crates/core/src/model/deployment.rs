@@ -8,6 +8,67 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// The field of a deployment with the id of its workspace.
 const TENANT: &str = "tenant_id";
 
+/// What a deployment's own status says about its use (`control-plane` reference §4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DeploymentState {
+    /// Ready, being set up, or not reported.
+    #[default]
+    Usual,
+    /// The control plane counts it as idle.
+    Unused,
+    /// It is being deleted.
+    Deleting,
+    /// A status that Runtail does not know.
+    Unknown,
+}
+
+impl DeploymentState {
+    /// Classifies a status word.
+    pub fn of(status: Option<&str>) -> DeploymentState {
+        match status {
+            None | Some("READY" | "AWAITING_DATABASE") => DeploymentState::Usual,
+            Some("UNUSED") => DeploymentState::Unused,
+            Some("AWAITING_DELETE" | "AWAITING_FINAL_DELETE") => DeploymentState::Deleting,
+            Some(_) => DeploymentState::Unknown,
+        }
+    }
+
+    /// Returns whether the active revision may be said to serve. In other states the control plane still names an active
+    /// revision, but does not say whether its agent server runs.
+    pub fn is_usual(self) -> bool {
+        self == DeploymentState::Usual
+    }
+
+    /// Returns a sentence about what the status means and what it doesn't say; `None` for a usual one. `answers`: whether the
+    /// deployment's agent server was seen to answer.
+    pub fn meaning(self, answers: bool) -> Option<&'static str> {
+        match (self, answers) {
+            (DeploymentState::Usual, _) => None,
+            (DeploymentState::Unused, false) => Some(
+                "Unused: the control plane counts the deployment as idle, and doesn't report whether its server runs.",
+            ),
+            (DeploymentState::Unused, true) => {
+                Some("Unused: the control plane counts the deployment as idle, but its agent server responds.")
+            }
+            (DeploymentState::Deleting, false) => Some(
+                "Deleting: the control plane is removing the deployment, and doesn't report whether its server runs.",
+            ),
+            (DeploymentState::Deleting, true) => {
+                Some("Deleting: the control plane is removing the deployment; its agent server still responds.")
+            }
+            (DeploymentState::Unknown, false) => {
+                Some("Runtail doesn't know this status of the deployment, so it's unknown whether its server runs.")
+            }
+            (DeploymentState::Unknown, true) => {
+                Some("Runtail doesn't know this status of the deployment; its agent server responds.")
+            }
+        }
+    }
+}
+
+/// The sentence about a deployment in an unusual state without an address.
+pub const NO_URL: &str = "It has no URL, so there is no agent server to open.";
+
 /// One deployment, as `GET /v2/deployments[/{id}]` answers it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Deployment {

@@ -52,7 +52,7 @@ pub use checkpoints::{
 pub use collection::{Collection, Field, GithubApp};
 pub use compare::{Change, compare, without_natural};
 pub use curl::{KEY_PLACE, PlainRequest, TOKEN_PLACE};
-pub use deployment::{Deployment, Secret, SourceConfig, SourceRevisionConfig};
+pub use deployment::{Deployment, DeploymentState, NO_URL, Secret, SourceConfig, SourceRevisionConfig};
 pub use failure::{
     CardLine, CardLog, Evidence, FailureCard, LastGood, LogEnd, LogEvidence, LogStep, NextStep, Part, ServesInstead,
     StatusTime, StepKind, Times,
@@ -70,7 +70,7 @@ pub use plan::{Consent, FROM_FIRST, Guard, NewRevision, Note, Plan, Preview, Tar
 pub use question::{Action, DecisionKind, Dialect, summary_of};
 pub use rejected::rejected_fields;
 pub use rerun::Rerun;
-pub use revision::{Phase, Revision};
+pub use revision::{Phase, Revision, time_taken};
 pub use role::{RevisionRole, Roles};
 pub use run::{Run, RunCreate, USUAL_MODES};
 pub use run_options::{Conflict, Durability, OptionProblem, RunOption, RunOptions, graph_nodes};

@@ -3,6 +3,7 @@
 use super::{Extra, SourceRevisionConfig, lenient, lenient_time};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// One revision, as `GET /v2/deployments/{id}/revisions[/{rid}]` answers it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -30,6 +31,32 @@ impl Revision {
     /// The status word, classified.
     pub fn phase(&self) -> Phase {
         Phase::of(&self.status)
+    }
+
+    /// How long it took until it was final, or has been in progress until `now`, by the server's record and clock.
+    pub fn took(&self, now: Timestamp) -> Option<Duration> {
+        time_taken(self.phase(), self.created_at, self.updated_at, now)
+    }
+}
+
+/// A record may change long after the rollout, so that its last change says nothing of the end of a rollout that seems longer.
+const LONGEST_ROLLOUT: Duration = Duration::from_secs(6 * 3600);
+
+/// Returns how long a revision took, or has been in progress until `now`, by the times of its record and the
+/// server's clock. `None` if a time is unknown or impossible, or the status says neither.
+pub fn time_taken(
+    phase: Phase,
+    created_at: Option<Timestamp>,
+    updated_at: Option<Timestamp>,
+    now: Timestamp,
+) -> Option<Duration> {
+    let until = |end: Timestamp| Duration::try_from(end.duration_since(created_at?)).ok();
+    match phase {
+        Phase::Waiting | Phase::Moving => until(now),
+        Phase::Unknown => None,
+        Phase::Deployed | Phase::Failed | Phase::Skipped | Phase::Interrupted => {
+            until(updated_at?).filter(|took| *took <= LONGEST_ROLLOUT)
+        }
     }
 }
 
@@ -115,6 +142,24 @@ mod tests {
             (Phase::Unknown, false),
         ] {
             assert_eq!(phase.is_final(), is_final, "{phase:?}");
+        }
+    }
+
+    #[test]
+    fn the_time_of_a_revision_counts_from_its_creation() {
+        let at = |second: i64| Timestamp::from_second(1_000_000 + second).ok();
+        let took = |status: &str, created: Option<Timestamp>, updated: Option<Timestamp>| {
+            let took = time_taken(Phase::of(status), created, updated, at(180).unwrap());
+            took.map(|took| took.as_secs())
+        };
+        assert_eq!(took("BUILDING", at(0), at(20)), Some(180), "its last change is not its end");
+        assert_eq!(took("QUEUED", at(0), None), Some(180));
+        assert_eq!(took("DEPLOYED", at(0), at(20)), Some(20));
+        assert_eq!(took("DEPLOYED", at(0), at(7 * 3600)), None, "changed after its rollout");
+        for (status, created, updated) in
+            [("BUILDING", None, at(20)), ("BUILDING", at(200), None), ("DEPLOYED", at(0), None), ("NEW", at(0), at(20))]
+        {
+            assert_eq!(took(status, created, updated), None, "{status}");
         }
     }
 

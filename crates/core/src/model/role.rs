@@ -1,6 +1,6 @@
 //! Roles of revisions: serving, previously serving, possibly serving soon.
 
-use super::Phase;
+use super::{DeploymentState, Phase};
 
 /// The role of a revision in its deployment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +39,8 @@ pub struct Roles {
     /// Whether the serving revision is not reported, so that the newest DEPLOYED one is assumed (the official clients' rule,
     /// control-plane reference §3).
     pub derived: bool,
+    /// The state of the deployment.
+    state: DeploymentState,
 }
 
 impl Roles {
@@ -47,7 +49,19 @@ impl Roles {
     pub fn new<'r>(active: Option<&str>, revisions: impl IntoIterator<Item = (&'r str, &'r str)>) -> Roles {
         let newest =
             || revisions.into_iter().find(|(_, status)| Phase::of(status) == Phase::Deployed).map(|(id, _)| id);
-        Roles { serving: active.or_else(newest).map(str::to_string), derived: active.is_none() }
+        let serving = active.or_else(newest).map(str::to_string);
+        Roles { serving, derived: active.is_none(), state: DeploymentState::Usual }
+    }
+
+    /// Returns the roles in a deployment with this status word.
+    pub fn in_deployment(self, status: Option<&str>) -> Roles {
+        Roles { state: DeploymentState::of(status), ..self }
+    }
+
+    /// Whether it is not known that the serving revision serves: the server names none, or the deployment is unused or being
+    /// deleted, and the revision is only the one that was deployed last.
+    pub fn is_assumed(&self) -> bool {
+        self.derived || !self.state.is_usual()
     }
 
     /// The revision that serves, where there is one.
@@ -85,6 +99,11 @@ mod tests {
         let reported = Roles::new(Some("a"), list);
         assert!(!reported.derived);
         assert_eq!(words(&reported), ["candidate", "failed", "superseded", "skipped", "serving"]);
+        // In an unused deployment the active revision may not run.
+        assert!(!reported.is_assumed() && !reported.clone().in_deployment(Some("READY")).is_assumed());
+        for status in ["UNUSED", "AWAITING_DELETE", "SOMETHING_NEW"] {
+            assert!(reported.clone().in_deployment(Some(status)).is_assumed(), "{status}");
+        }
         // The serving revision is older than the list.
         assert_eq!(Roles::new(Some("z"), list).of("c", "DEPLOYED"), RevisionRole::Superseded);
         let unusual = [("c", "NOT_DEPLOYED_YET"), ("b", "UNDEPLOYED"), ("a", "DEPLOYED_WITH_WARNINGS")];

@@ -132,14 +132,16 @@ impl KnownRevisions {
 
     /// Judges the revision that a run's metadata names.
     pub fn words_for(&self, name: &str) -> String {
-        let listed = self.listed.iter().find(|(id, _)| id == name);
-        let id = listed.and_then(|(_, made_from)| made_from.clone()).unwrap_or_else(|| short_id(name));
+        let listed = |name: &str| self.listed.iter().find(|(id, _)| id == name);
+        let shown =
+            |name: &str| listed(name).and_then(|(_, made_from)| made_from.clone()).unwrap_or_else(|| short_id(name));
+        let id = shown(name);
         match &self.newest {
             Some(newest) if newest == name => format!("{} {id}", RevisionAge::New.words()),
             Some(_) if self.serving.as_deref() == Some(name) => format!("serving revision {id}"),
-            Some(_) if listed.is_some() => format!("{} {id}", RevisionAge::Old.words()),
+            Some(_) if listed(name).is_some() => format!("{} {id}", RevisionAge::Old.words()),
             // It may name a commit, which can be that of the newest one.
-            Some(newest) => format!("revision {id}, the newest is {}", short_id(newest)),
+            Some(newest) => format!("revision {id}, the newest is {}", shown(newest)),
             None => format!("revision {id}"),
         }
     }

@@ -32,14 +32,8 @@ pub struct Activity<'a> {
 /// Evidence that a run is stuck.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StuckSign {
-    /// A run has been pending for too long.
-    Pending {
-        run_id: Option<String>,
-        since: Timestamp,
-        waited: Duration,
-        /// The run that it waits for, if there is one on its thread.
-        ahead: Option<String>,
-    },
+    /// A run has been pending for too long, and no run of its thread is ahead of it.
+    Pending { run_id: Option<String>, since: Timestamp, waited: Duration },
     /// A running run has given no sign of life for too long.
     Silent { since: Timestamp, silent: Duration, source: SilenceSource },
     /// A run is at a late attempt.
@@ -69,12 +63,9 @@ impl StuckSign {
             None => "a run".to_string(),
         };
         match self {
-            StuckSign::Pending { run_id, waited, ahead, .. } => {
-                let behind = match ahead {
-                    Some(ahead) => format!("behind run {}, which is running", text::short_id(ahead)),
-                    None => "no run of this thread is ahead of it".into(),
-                };
-                format!("{} has been pending for {}; {behind}", run(run_id), text::age(*waited))
+            StuckSign::Pending { run_id, waited, .. } => {
+                let ahead = "no run of this thread is ahead of it";
+                format!("{} has been pending for {}; {ahead}", run(run_id), text::age(*waited))
             }
             StuckSign::Silent { silent, source: SilenceSource::Events, .. } => {
                 format!("running, but no event was received for {}", text::age(*silent))
@@ -131,18 +122,14 @@ pub fn stuck_signs(activity: Activity<'_>, limits: &Stuck, now: Timestamp) -> Ve
     {
         signs.push(StuckSign::Silent { since, silent, source });
     }
-    // Runs of a thread start in the order of their creation, and these are newest first. One created in the future is scheduled.
-    let pending = runs_known.iter().rev().find(|run| run.is_active() && !run.is_running());
-    let pending = match (pending, status) {
-        (Some(run), _) => run.created_at.map(|since| (Some(run.run_id.clone()), since)),
-        (None, ThreadStatus::Queued { since, run_id, .. }) => since.map(|since| (run_id.clone(), since)),
-        _ => None,
-    };
-    if let Some((run_id, since)) = pending
+    // Runs of a thread start in the order of their creation, and these are newest first. One created in the future is scheduled,
+    // and one behind a running run only waits for its turn. Without the thread's runs it's unknown what a run waits for.
+    let is_first = matches!(status, ThreadStatus::Queued { .. }) && runs.is_some() && running.is_none();
+    let pending = runs_known.iter().rev().find(|run| is_first && run.is_active());
+    if let Some((run, since)) = pending.and_then(|run| Some((run, run.created_at?)))
         && let Some(waited) = longer(since, limits.pending)
     {
-        let ahead = running.map(|run| run.run_id.clone());
-        signs.push(StuckSign::Pending { run_id, since, waited, ahead });
+        signs.push(StuckSign::Pending { run_id: Some(run.run_id.clone()), since, waited });
     }
     let current = running.or_else(|| runs_known.iter().find(|run| run.is_active()));
     let number = current.and_then(|run| run.attempt).max(attempt);
@@ -189,23 +176,26 @@ mod tests {
     }
 
     #[test]
-    fn the_run_ahead_of_a_pending_one_is_named() {
+    fn a_run_behind_a_running_one_is_queued_and_not_stuck() {
         let runs =
             [run("newest", "pending", 61_000), run("waits", "pending", 90_000), run("works", "running", 120_000)];
         let status = queued(&runs);
         assert!(matches!(status, ThreadStatus::Running { .. }));
-        let found = signs(&status, &runs, Some((ago(1000), SilenceSource::Events)));
-        let expected = StuckSign::Pending {
-            run_id: Some("waits".into()),
-            since: ago(90_000),
-            waited: Duration::from_secs(90),
-            ahead: Some("works".into()),
-        };
-        assert_eq!(found, [expected]);
-        assert!(found[0].evidence().ends_with("behind run works, which is running"), "{}", found[0].evidence());
-        let alone = [run("waits", "pending", 90_000)];
-        let found = signs(&queued(&alone), &alone, None);
+        assert_eq!(signs(&status, &runs, Some((ago(1000), SilenceSource::Events))), []);
+        // The stream knows that a run is running before the list of runs does.
+        assert_eq!(signs(&status, &runs[..2], Some((ago(1000), SilenceSource::Events))), []);
+        // A running run that is silent is stuck itself.
+        let found = signs(&status, &runs, Some((ago(400_000), SilenceSource::Events)));
+        assert!(matches!(found.as_slice(), [StuckSign::Silent { .. }]), "{found:?}");
+        // The oldest of those that nothing is ahead of is stuck.
+        let status = queued(&runs[..2]);
+        let found = signs(&status, &runs[..2], None);
+        let waited = Duration::from_secs(90);
+        assert_eq!(found, [StuckSign::Pending { run_id: Some("waits".into()), since: ago(90_000), waited }]);
         assert!(found[0].evidence().ends_with("no run of this thread is ahead of it"), "{}", found[0].evidence());
+        // Without the list of runs it is unknown what a run waits for.
+        let activity = Activity { status: &status, runs: None, attempt: None, last: None };
+        assert_eq!(stuck_signs(activity, &Stuck::default(), now()), []);
     }
 
     #[test]

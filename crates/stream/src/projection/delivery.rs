@@ -117,7 +117,6 @@ pub struct DeliveryLog {
     last_arrival: Option<Timestamp>,
     /// When the connection last delivered anything, including heartbeats.
     pub last_alive_at: Option<Timestamp>,
-    pub first_token_at: Option<Timestamp>,
     /// Message chunks with text, reasoning or arguments.
     pub tokens: u64,
     connections: Rows<Connection>,
@@ -151,7 +150,6 @@ impl Default for DeliveryLog {
             last_event_at: None,
             last_arrival: None,
             last_alive_at: None,
-            first_token_at: None,
             tokens: 0,
             connections: Rows::new(MAX_CONNECTIONS),
             possible_gaps: Rows::new(MAX_GAPS),
@@ -216,20 +214,11 @@ impl DeliveryLog {
         self.connections.last().map(|connection| connection.opened)
     }
 
-    /// Returns the seconds from a time (the start of the run) to the first token.
-    pub fn seconds_to_first_token(&self, start: Timestamp) -> Option<f64> {
-        Some(self.first_token_at?.duration_since(start).as_secs_f64())
-    }
-
     pub(super) fn add_tokens(&mut self, event: &Event, tokens: u64) {
-        let at = event.time();
         if tokens > 0 && !event.replayed {
             self.rates.add_tokens(event.at, tokens);
         }
-        if tokens > 0 {
-            self.tokens += tokens;
-            self.first_token_at = self.first_token_at.or(at);
-        }
+        self.tokens += tokens;
     }
 
     pub(super) fn apply(&mut self, item: &Item) {

@@ -311,7 +311,7 @@ mod tests {
             let at = Timestamp::from_millisecond(1_800_000_000_000 + self.ms).unwrap();
             let data = Data::Json(data.to_string().into());
             let event = Event { seq: self.seq, at, conn: 1, replayed: false, name, ns, id: None, data };
-            self.timeline.apply_event(&Payload::of(&event).paired(&mut PairMetadata::default()));
+            self.timeline.apply_event(&Payload::of(&event).paired(&mut PairMetadata::default()), None);
         }
 
         fn run(&mut self, id: &str) {

@@ -3,13 +3,13 @@
 use super::content::{Citation, Content, Part};
 use super::rows::{Weigh, namespace_weight};
 use super::spans::Spans;
+use super::starts::{CallStart, FirstToken};
 use super::usage::Usage;
 use crate::{Namespace, Seq};
 use jiff::{SignedDuration, Timestamp};
 use runtail_core::text::bytes;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Minimum time between the first and the last token for a token rate. Faster chunks arrived in one burst, for example
 /// in a replay.
@@ -127,8 +127,8 @@ pub struct Message {
     pub started_at: Option<Timestamp>,
     /// When it last changed, if known.
     pub ended_at: Option<Timestamp>,
-    /// When the model was called, if known: the start of its task, else the end of the previous step.
-    pub called_at: Option<Timestamp>,
+    /// When the model call that writes it started, if known.
+    pub called: Option<CallStart>,
     /// When its first and its last token were sent, if it was streamed and these times are known.
     pub token_times: Option<(Timestamp, Timestamp)>,
     /// Whether it was first seen in the server's state, not in the stream.
@@ -253,10 +253,10 @@ impl Message {
         self.first_seq <= seq && self.removed_at.is_none_or(|removed| removed > seq)
     }
 
-    /// Returns the time to first token, measured from the model call.
-    pub fn time_to_first(&self) -> Option<Duration> {
+    /// Returns the time to first token of the model call; `None` if its start or its first token is not known.
+    pub fn first_token(&self) -> Option<FirstToken> {
         let (first, _) = self.token_times?;
-        Duration::try_from(first.duration_since(self.called_at?)).ok()
+        self.called?.first_token(first)
     }
 
     /// Returns tokens per second from the first to the last token, by the model's count if known, else one token per

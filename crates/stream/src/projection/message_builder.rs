@@ -45,7 +45,13 @@ impl Messages {
         self.starts.apply(payload, at);
         match payload.name {
             "messages" if payload.enveloped => return super::blocks::apply(self, payload, &context),
-            "messages" => return payload.pair.as_ref().map_or(0, |pair| self.apply_pair(pair, &context)),
+            "messages" => {
+                let Some(pair) = &payload.pair else { return 0 };
+                self.starts.before_message(&context.ns, pair.origin);
+                let tokens = self.apply_pair(pair, &context);
+                self.starts.after_message(&context.ns, at);
+                return tokens;
+            }
             "messages/partial" => return self.apply_list(payload, false, &context),
             "messages/complete" => return self.apply_list(payload, true, &context),
             "messages/metadata" => self.apply_announcements(payload),
@@ -82,14 +88,14 @@ impl Messages {
         }
         self.set_origin(i, origin);
         let name = message.name.some().map(|n| self.names.get(n));
-        let called_at = match self.items().get(i) {
-            Some(target) if target.called_at.is_none() && target.chunks == 0 => {
-                self.starts.of_call(&context.ns, origin.langgraph_node.some())
+        let called = match self.items().get(i) {
+            Some(target) if target.called.is_none() && target.chunks == 0 => {
+                self.starts.of_call(message.id.some(), &context.ns, origin)
             }
             _ => None,
         };
         let Some(target) = self.get_mut(i) else { return 0 };
-        target.called_at = target.called_at.or(called_at);
+        target.called = target.called.or(called);
         if target.is_loaded {
             // The text is known, but the stream has better times.
             return target.time_chunk(message, context);

@@ -5,7 +5,7 @@ use super::rows::Weigh;
 use super::spans::Spans;
 use super::starts::Starts;
 use crate::{Interner, Namespace, Seq};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -104,6 +104,12 @@ impl Messages {
     /// Returns the indexes of the messages that the newest event touched, possibly with duplicates.
     pub(super) fn touched(&self) -> &[usize] {
         &self.touched
+    }
+
+    /// Returns how long before the newest event the model call of its message started, if known.
+    pub(super) fn called_before(&self, at: Option<Timestamp>) -> Option<SignedDuration> {
+        let message = self.items.get(*self.touched.last()?)?;
+        Some(at?.duration_since(message.called?.at))
     }
 
     /// Prepares for the next event: measures the messages that the last one touched, and applies the memory limits.
@@ -256,7 +262,7 @@ impl Messages {
             removed_at: None,
             started_at: context.at,
             ended_at: context.at,
-            called_at: None,
+            called: None,
             token_times: None,
             is_loaded: context.is_snapshot,
             chunks: 0,

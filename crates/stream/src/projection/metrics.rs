@@ -274,7 +274,7 @@ impl Metrics {
     fn apply_task(&mut self, payload: &Payload<'_>) {
         let Some(task) = payload.task() else { return };
         let (Some(id), Some(name)) = (task.id.0.as_deref(), task.name.0.as_deref()) else { return };
-        let (at, seq, number) = (payload.event.time(), payload.event.seq, self.number());
+        let (seq, number) = (payload.event.seq, self.number());
         let name = self.names.get(&node_path(payload.ns.iter().map(|segment| &**segment), Some(name)));
         let Some(run) = self.runs.last_mut() else { return };
         let Some(node) = run.node(name, seq) else { return };
@@ -285,7 +285,6 @@ impl Metrics {
             if id.len() <= MAX_NAME {
                 self.tasks.insert(id.into(), number);
             }
-            run.nodes[node].execution_began = at;
         } else if self.tasks.remove(id) == Some(number) {
             let node = &mut run.nodes[node];
             let failed = task.error.is_some_and(|error| error.get() != "null");
@@ -350,8 +349,8 @@ impl Metrics {
         if tokens > 0 {
             run.work.add_tokens(at, counted.is_streamed, tokens);
             if let Some(node) = node.map(|n| &mut run.nodes[n]) {
-                if let Some((at, began)) = at.zip(node.execution_began.take()) {
-                    node.to_first_token = Some(at.duration_since(began));
+                if !counted.is_streamed {
+                    node.first_token = message.first_token();
                 }
                 node.work.add_tokens(at, counted.is_streamed, tokens);
             }

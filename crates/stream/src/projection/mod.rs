@@ -41,11 +41,12 @@ pub use message::{Message, Role, ToolCall};
 pub use messages::Messages;
 pub use metrics::{Metrics, ModelMetrics, NodeMetrics, RunMetrics, Work};
 pub use node_path::node_path;
-pub use node_sums::{NodeSum, node_sums, time_of_nodes};
+pub use node_sums::{NodeSum, nested, node_sums, time_of_nodes};
 pub use rates::{Rate, Rates};
 pub use redact::{Found, Joined, Pieces, Removal, Rules};
 pub use rows::Rows;
 pub use spans::Spans;
+pub use starts::{CallStart, FirstToken};
 pub use status::{AsOf, Checkpoint, Loaded, RunEntry, RunOutcome, Status};
 pub use timeline::{
     Attempt, Bar, BarKind, BarSource, BarState, Clock, Segment, Span, Timeline, critical_path, message_key, own_time,
@@ -166,7 +167,7 @@ impl Projections {
                 self.values.apply(&payload);
                 self.custom.apply(&payload);
                 self.lifecycle.apply_event(&payload);
-                self.timeline.apply_event(&payload);
+                self.timeline.apply_event(&payload, self.messages.called_before(event.time()));
                 self.landmarks.apply(&payload);
             }
             item => {

@@ -2,10 +2,12 @@
 
 use super::graph_activity::{GraphActivity, NodeActivity};
 use super::metrics::{NodeMetrics, RunMetrics};
+use super::starts::FirstToken;
 use super::timeline::{Attempt, Timeline};
 use crate::Seq;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use runtail_core::graph::SEPARATOR;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,9 +40,9 @@ impl NodeSum<'_> {
         self.name.rsplit(SEPARATOR).next().unwrap_or(&self.name)
     }
 
-    /// Returns the time from the start of its newest execution to the first token, if it is known.
-    pub fn to_first_token(&self) -> Option<SignedDuration> {
-        self.output?.to_first_token
+    /// Returns the time to first token of its newest model call, if it is known.
+    pub fn first_token(&self) -> Option<FirstToken> {
+        self.output?.first_token
     }
 }
 
@@ -84,4 +86,29 @@ fn place(sums: &[NodeSum<'_>], path: &str) -> Option<usize> {
 /// Returns the time of the nodes of the main graph, which contains that of all others.
 pub fn time_of_nodes(sums: &[NodeSum<'_>]) -> Duration {
     sums.iter().filter(|sum| sum.is_root()).filter_map(NodeSum::time).sum()
+}
+
+/// Returns the nodes as a tree, the longest first, each with its depth: a node of a subgraph follows the node that contains it, whose
+/// time contains its own.
+pub fn nested<'b, 'a>(sums: &'b [NodeSum<'a>]) -> Vec<(usize, &'b NodeSum<'a>)> {
+    let is_known = |path: &str| sums.iter().any(|sum| &*sum.name == path);
+    let parent = |sum: &'b NodeSum<'a>| {
+        let above = std::iter::successors(sum.name.rsplit_once(SEPARATOR), |(path, _)| path.rsplit_once(SEPARATOR));
+        above.map(|(path, _)| path).find(|path| is_known(path))
+    };
+    let mut inside: BTreeMap<Option<&str>, Vec<&'b NodeSum<'a>>> = BTreeMap::new();
+    sums.iter().for_each(|sum| inside.entry(parent(sum)).or_default().push(sum));
+    // The longest is last, because it is taken first.
+    inside.values_mut().for_each(|nodes| {
+        nodes.sort_by_key(|node| std::cmp::Reverse(node.time()));
+        nodes.reverse();
+    });
+    let mut next: Vec<(usize, &NodeSum<'a>)> =
+        inside.remove(&None).unwrap_or_default().into_iter().map(|node| (0, node)).collect();
+    let mut out = Vec::with_capacity(sums.len());
+    while let Some((depth, node)) = next.pop() {
+        out.push((depth, node));
+        next.extend(inside.remove(&Some(&*node.name)).unwrap_or_default().into_iter().map(|inner| (depth + 1, inner)));
+    }
+    out
 }

@@ -1,20 +1,66 @@
-//! Start times of model calls: the start of the node's task if known, else the end of the previous step.
+//! The time to first token (TTFT) of model calls. All views, exports and commands use this definition: from the start of the model
+//! call to its first token.
+//!
+//! Only `events` reports when a call starts. Otherwise the first call of a task is taken to start with its task, or, if that isn't
+//! reported either, with the end of the previous step. When a later call of the same task started is not known.
 
-use crate::Namespace;
-use crate::protocol::Payload;
+use super::message_key;
+use crate::protocol::{MessageOrigin, Payload};
+use crate::{MAX_NAME, Namespace};
 use jiff::Timestamp;
 use std::collections::HashMap;
+use std::time::Duration;
 
-/// Maximum number of namespaces and of tasks remembered. Each task of a subgraph has its own namespace.
+/// Maximum number of namespaces, tasks and calls remembered. Each task of a subgraph has its own namespace.
 const MAX_EACH: usize = 256;
+
+/// When a model call started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallStart {
+    pub at: Timestamp,
+    /// Whether the server reported it. Otherwise it is estimated from the task or the step.
+    pub is_exact: bool,
+}
+
+impl CallStart {
+    /// Returns the time to first token of this call.
+    pub(super) fn first_token(self, at: Timestamp) -> Option<FirstToken> {
+        let after = Duration::try_from(at.duration_since(self.at)).ok()?;
+        Some(FirstToken { after, is_exact: self.is_exact })
+    }
+}
+
+/// The time to first token of a model call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FirstToken {
+    /// The time from the start of the call to its first token.
+    pub after: Duration,
+    /// Whether the server reported the start of the call. Otherwise it is an estimate.
+    pub is_exact: bool,
+}
+
+/// The current step of a graph.
+#[derive(Debug, Clone, Copy, Default)]
+struct Step {
+    /// When it started, if known.
+    start: Option<Timestamp>,
+    /// Its number, once a message of the graph named it.
+    number: Option<i64>,
+    /// When the newest message of the graph or its subgraphs was sent since then.
+    message: Option<Timestamp>,
+}
 
 /// The most recent start times.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Starts {
-    /// When the current step of each graph started.
-    steps: HashMap<Namespace, Option<Timestamp>>,
+    /// The current step of each graph.
+    steps: HashMap<Namespace, Step>,
     /// When each node's last task started, by graph and node name.
     tasks: HashMap<(Namespace, Box<str>), Option<Timestamp>>,
+    /// When model calls started, by the key of their messages.
+    calls: HashMap<Box<str>, Timestamp>,
+    /// The start that the first call of each task was given.
+    given: HashMap<Box<str>, Timestamp>,
 }
 
 impl Starts {
@@ -29,20 +75,67 @@ impl Starts {
             // In the newer protocol, `lifecycle` reports the start of a run.
             "values" | "updates" | "checkpoints" | "lifecycle" => self.step(payload, at),
             "tasks" | "debug" => self.task(payload, at),
+            "events" => self.callback(payload, at),
             _ => {}
         }
     }
 
-    /// Returns when this node's model call started.
-    pub fn of_call(&self, ns: &Namespace, node: Option<&str>) -> Option<Timestamp> {
-        // JavaScript names the node itself as the innermost namespace, so its graph may be the one above.
-        let graphs = (0..=ns.len()).rev().map(|n| Namespace::from(&ns[..n]));
-        for graph in graphs {
-            if let Some(start) = node.and_then(|node| self.tasks.get(&(graph.clone(), node.into()))) {
-                return *start;
+    /// Applies a message or a chunk. Its step may show that the previous one has ended. Calls are looked up before
+    /// [`Starts::after_message`].
+    pub fn before_message(&mut self, ns: &Namespace, origin: &MessageOrigin<'_>) {
+        let own = depth_of(ns, origin);
+        let Some(step) = ns.get(..own).and_then(|graph| self.steps.get_mut(graph)) else { return };
+        let number = origin.langgraph_step.0;
+        if number.zip(step.number).is_some_and(|(number, current)| number > current) {
+            *step = Step { start: step.message, number, message: None };
+        }
+        step.number = step.number.or(number);
+    }
+
+    /// Records that a message was sent.
+    pub fn after_message(&mut self, ns: &Namespace, at: Option<Timestamp>) {
+        for depth in 0..=ns.len() {
+            if let Some(step) = self.steps.get_mut(&ns[..depth]) {
+                step.message = at;
             }
-            if let Some(start) = self.steps.get(&graph) {
-                return *start;
+        }
+    }
+
+    /// Returns when the model call that writes a message started.
+    pub fn of_call(&mut self, id: Option<&str>, ns: &Namespace, origin: &MessageOrigin<'_>) -> Option<CallStart> {
+        if let Some(at) = id.and_then(|id| self.calls.get(message_key(id))) {
+            return Some(CallStart { at: *at, is_exact: true });
+        }
+        let (depth, at) = self.of_task(ns, origin)?;
+        let at = at?;
+        let task: Vec<&str> = match origin.langgraph_checkpoint_ns.some() {
+            Some(path) => path.split('|').take(depth + 1).collect(),
+            None => ns.iter().map(|segment| &**segment).chain(origin.langgraph_node.some()).take(depth + 1).collect(),
+        };
+        let task = task.join("|");
+        if task.len() > MAX_NAME {
+            return None;
+        }
+        if self.given.len() >= MAX_EACH {
+            self.given.clear();
+        }
+        let is_first = self.given.insert(task.into(), at) != Some(at);
+        is_first.then_some(CallStart { at, is_exact: false })
+    }
+
+    /// Returns when the task of a message started, or its step, and the depth of the graph that this is known of.
+    fn of_task(&self, ns: &Namespace, origin: &MessageOrigin<'_>) -> Option<(usize, Option<Timestamp>)> {
+        let (own, node) = (depth_of(ns, origin), origin.langgraph_node.some());
+        // JavaScript names the node itself as the innermost namespace, so its graph may be the one above.
+        for depth in (0..=ns.len()).rev() {
+            let graph = Namespace::from(&ns[..depth]);
+            if let Some(start) = node.and_then(|node| self.tasks.get(&(graph.clone(), node.into()))) {
+                return Some((depth, *start));
+            }
+            if let Some(step) = self.steps.get(&graph) {
+                // Where the steps of its own graph are not known, it may belong to a later one.
+                let is_current = depth == own || step.message.is_none();
+                return Some((depth, step.start.filter(|_| is_current)));
             }
         }
         None
@@ -52,7 +145,7 @@ impl Starts {
         if self.steps.len() >= MAX_EACH {
             self.steps.clear();
         }
-        self.steps.insert(payload.ns.clone(), at);
+        self.steps.insert(payload.ns.clone(), Step { start: at, ..Step::default() });
     }
 
     fn task(&mut self, payload: &Payload<'_>, at: Option<Timestamp>) {
@@ -63,4 +156,21 @@ impl Starts {
         }
         self.tasks.insert((payload.ns.clone(), name.into()), at);
     }
+
+    fn callback(&mut self, payload: &Payload<'_>, at: Option<Timestamp>) {
+        let Some(callback) = payload.callback() else { return };
+        let is_start = matches!(callback.event.as_str(), "on_chat_model_start" | "on_llm_start");
+        let Some((id, at)) = callback.run_id.some().filter(|id| is_start && id.len() <= MAX_NAME).zip(at) else {
+            return;
+        };
+        if self.calls.len() >= MAX_EACH {
+            self.calls.clear();
+        }
+        self.calls.insert(id.into(), at);
+    }
+}
+
+/// Returns the depth of the graph whose node sent a message.
+fn depth_of(ns: &Namespace, origin: &MessageOrigin<'_>) -> usize {
+    origin.langgraph_checkpoint_ns.some().map_or(ns.len(), |path| path.split('|').count() - 1)
 }

@@ -118,6 +118,8 @@ struct Source<L> {
     /// When the last connection was lost, and how long the outage lasted.
     lost: Option<Instant>,
     outage: Option<Duration>,
+    /// Whether we closed the last connection ourselves, to request other modes, and the next one opened at once.
+    is_reopened: bool,
     /// The outage whose losses were already reported.
     reported_outage: Option<Instant>,
     /// Whether the last connection requested events that the server never replays.
@@ -168,6 +170,7 @@ impl<L: Transport> Source<L> {
             totals: End::default(),
             lost: None,
             outage: None,
+            is_reopened: false,
             reported_outage: None,
             never_replayed: false,
             closes: 0,
@@ -291,6 +294,7 @@ impl<L: Transport> Source<L> {
         if was_healthy && closed.is_by_server() {
             self.failures = 0;
         }
+        self.is_reopened = closed == DisconnectReason::Modes;
         let (stream, reason, events) = (self.label(), closed.as_str(), self.totals.events);
         tracing::info!(%stream, conn, reason, events, "stream: closed");
         self.emit(Item::Record(Record::Close { at: Timestamp::now(), conn, reason: reason.into() }));
@@ -434,6 +438,7 @@ impl<L: Transport> Source<L> {
     /// no attempts are left.
     async fn wait(&mut self, why: String, request: String, at_least: Option<Duration>) -> bool {
         self.failures += 1;
+        self.is_reopened = false;
         let Retries { base, cap, limit, first_limit } = self.options.retries;
         let limit = if self.totals.connections == 0 { Some(first_limit) } else { (!self.is_endless).then_some(limit) };
         if limit.is_some_and(|limit| self.failures > limit) {
@@ -452,9 +457,10 @@ impl<L: Transport> Source<L> {
         true
     }
 
-    /// Reports a possible gap after an outage, with its duration.
+    /// Reports a possible gap after an outage, with its duration. A connection that we closed ourselves was not lost.
     fn report_outage_gap(&mut self, why: &str) {
         self.report_gap(match self.outage {
+            Some(_) if self.is_reopened => format!("reopened for other modes; {why}"),
             // Rounded up, because 0s would contradict the gap.
             Some(outage) => {
                 let outage = outage.max(std::time::Duration::from_millis(100));

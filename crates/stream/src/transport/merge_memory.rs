@@ -7,6 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The merge state that a link keeps across connections.
 #[derive(Debug, Default)]
 pub(crate) struct MergeMemory {
+    /// Whether any event was delivered.
+    pub(super) has_delivered: bool,
     /// The run of the newest event, unless it has finished.
     pub(super) current: Option<String>,
     /// Finished runs, each with the id of its last event.

@@ -8,6 +8,9 @@
 //! The present takes over from the run at the id of the present's first event. If that id cannot be determined the body
 //! ends, and the source reconnects after the last id up to which it is complete.
 
+mod losses;
+mod replayed;
+
 use crate::source::id_key::IdKey;
 use crate::sse::read_ahead::{Batch, Batches, Feed};
 use crate::transport::framed_connection::{Block, FrameKind, FramedConnection, ThreadFrame, next_or_pending};
@@ -47,6 +50,8 @@ pub(crate) struct ThreadMerger {
     memory: Arc<Mutex<MergeMemory>>,
     /// The id to resume after.
     after: String,
+    /// Whether the stream has delivered nothing yet, so that nothing was lost with a connection.
+    is_first: bool,
     /// The runs as listed after the present was opened and before the past was.
     runs: Vec<Run>,
     past: Option<FramedConnection>,
@@ -105,12 +110,14 @@ impl ThreadMerger {
         let live = FramedConnection { feeds: live, waiting: Vec::new().into_iter(), received: Arc::default() };
         let (past, run) = (Some(live.sibling(past)), None);
         let (held, edge, newest, delivered) = (None, None, None, HashSet::new());
+        let is_first = is_start(after) && !lock(&memory).has_delivered;
         let after = after.to_string();
         let replaying_run = lock(&memory).current.clone();
         let mut merger = ThreadMerger {
             thread,
             memory,
             after,
+            is_first,
             runs,
             past,
             run,
@@ -181,154 +188,6 @@ impl ThreadMerger {
         self.out.len() < MAX_BATCH && connection.is_some_and(|connection| connection.waiting.len() > 0)
     }
 
-    async fn read_past(&mut self) -> Result<(), ApiError> {
-        let has_active = self.active.is_some() || self.held.is_some();
-        if has_active && self.has_replayed_past() {
-            return self.begin_run().await;
-        }
-        let may_miss_end = !has_active && self.may_miss_end();
-        let Some(past) = &mut self.past else {
-            self.phase = MergePhase::Present;
-            return Ok(());
-        };
-        tokio::select! {
-            biased;
-            frame = past.next() => match frame? {
-                // State updates and errors are never stored, so this is a live event, which the present delivers too.
-                ThreadFrame::Block(block) if block.kind == FrameKind::ThreadLevel => {}
-                ThreadFrame::Block(block)
-                    if self.is_past(&block) || self.is_late(&block).await? || self.is_of_deleted(&block).await? =>
-                {
-                    self.deliver(block)
-                }
-                ThreadFrame::Block(_) => {
-                    self.past = None;
-                    self.begin_run().await?;
-                }
-                ThreadFrame::Heartbeat => self.heartbeat(),
-                ThreadFrame::Truncated => self.end_truncated(),
-                ThreadFrame::Closed => self.phase = MergePhase::Done,
-            },
-            frame = self.live.next(), if !has_active && !self.has_present_ended => match frame? {
-                ThreadFrame::Block(block) => match self.new_to_past(block) {
-                    Some(block) if block.kind == FrameKind::ThreadLevel => self.deliver(block),
-                    other => self.held = other,
-                },
-                ThreadFrame::Heartbeat => self.heartbeat(),
-                ThreadFrame::Truncated | ThreadFrame::Closed => self.has_present_ended = true,
-            },
-            // Past events that arrive in the meantime need not be requested again.
-            () = tokio::time::sleep_until(self.quiet_since + DRAIN_TIMEOUT), if self.has_present_ended => self.phase = MergePhase::Done,
-            () = tokio::time::sleep_until(self.quiet_since + PAST_GRACE), if has_active => {
-                lock(&self.memory).replay_overdue = true;
-                self.begin_run().await?;
-            }
-            () = tokio::time::sleep_until(self.quiet_since + END_GRACE), if may_miss_end => {
-                lock(&self.memory).reopened_for_end = self.last_finished().map(|run| run.run_id.clone());
-                self.phase = MergePhase::Done;
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns whether the last run ended just as we connected, so that its end may be lost between past and present.
-    /// At most once per run.
-    fn may_miss_end(&self) -> bool {
-        let Some(last) = self.last_finished().filter(|run| ended(run).is_some_and(|at| at >= self.since)) else {
-            return false;
-        };
-        !self.has_replayed_past() && lock(&self.memory).reopened_for_end.as_ref() != Some(&last.run_id)
-    }
-
-    fn last_finished(&self) -> Option<&Run> {
-        self.runs.iter().filter(|run| is_finished(run) && is_kept(run)).max_by_key(|run| ended(run))
-    }
-
-    /// Returns whether the past has replayed the end of the last run that it contains.
-    fn has_replayed_past(&self) -> bool {
-        let Some(last) = self.last_finished() else { return true };
-        let after = IdKey::of(&self.after);
-        let is_before = match lock(&self.memory).done.get(&last.run_id) {
-            Some(id) => *id <= after,
-            None => ended(last).is_some_and(|ended| after.is_some_and(|after| ended < after.major)),
-        };
-        is_before || self.ended_run.as_ref() == Some(&last.run_id)
-    }
-
-    /// Returns whether an event belongs to a run that had finished before the past was requested. The past contains all
-    /// of these events, before any others.
-    fn is_past(&mut self, block: &Block) -> bool {
-        let run = match &block.kind {
-            FrameKind::RunStarted(run) | FrameKind::RunFinished(run) => Some(run.clone()),
-            FrameKind::ThreadLevel | FrameKind::RunEvent => self.replaying_run.clone(),
-        };
-        match &block.kind {
-            FrameKind::RunStarted(_) => self.replaying_run.clone_from(&run),
-            FrameKind::RunFinished(_) => (self.replaying_run, self.ended_run) = (None, run.clone()),
-            FrameKind::ThreadLevel | FrameKind::RunEvent => {}
-        }
-        // After its end, a run sends only `run_done`. Anything else belongs to the next run, whose start was lost, unless the
-        // end of this one is known to be in the replay: ids and records may have different clocks.
-        let is_named = block.kind != FrameKind::RunEvent;
-        if run.as_ref().is_some_and(|run| self.deleted.contains(run)) {
-            return true;
-        }
-        if let Some(known) = run.as_ref().and_then(|run| self.runs.iter().find(|r| r.run_id == *run)) {
-            let is_in_time = is_named || block.id.is_none_or(|id| ended(known).is_none_or(|ended| id.major <= ended));
-            let is_end_replayed = has_stopped(known) && ended(known).is_some_and(|ended| ended < self.since);
-            return is_finished(known) && (is_in_time || is_end_replayed || self.late_run.as_ref() == run.as_ref());
-        }
-        // An unlisted or unknown run. Runs of a thread never overlap, so compare times.
-        let last = self.runs.iter().filter(|run| is_finished(run)).filter_map(ended).max();
-        block.id.is_some_and(|id| last.is_some_and(|last| id.major <= last))
-    }
-
-    /// Returns whether an event that `is_past` did not recognize belongs to the finished run that is being replayed, because
-    /// no other run has started since.
-    async fn is_late(&mut self, block: &Block) -> Result<bool, ApiError> {
-        let Some(replayed) = self.replaying_run.clone().filter(|_| block.kind == FrameKind::RunEvent) else {
-            return Ok(false);
-        };
-        if !self.runs.iter().any(|run| run.run_id == replayed && has_stopped(run)) {
-            return Ok(false);
-        }
-        let was_over = |run: &Run| self.runs.iter().any(|known| known.run_id == run.run_id && is_finished(known));
-        let is_alone = self.thread.runs().await?.iter().all(|run| run.status == "pending" || was_over(run));
-        if is_alone {
-            self.late_run = Some(replayed);
-        }
-        Ok(is_alone)
-    }
-
-    /// Returns whether an event that `is_past` did not recognize belongs to a deleted run. The server keeps the events
-    /// of deleted runs.
-    async fn is_of_deleted(&mut self, block: &Block) -> Result<bool, ApiError> {
-        let (FrameKind::RunStarted(run) | FrameKind::RunFinished(run)) = &block.kind else { return Ok(false) };
-        let is_deleted = !self.runs.iter().any(|known| known.run_id == *run) && self.thread.is_deleted(run).await?;
-        if is_deleted {
-            self.deleted.insert(run.clone());
-        }
-        Ok(is_deleted)
-    }
-
-    /// Returns an event of the present unless the past contains it. The present may have opened before a run finished
-    /// that the list shows as finished.
-    fn new_to_past(&mut self, block: Block) -> Option<Block> {
-        let known = |run: &String| self.runs.iter().any(|r| r.run_id == *run && is_finished(r) && is_kept(r));
-        match &block.kind {
-            FrameKind::RunStarted(run) if known(run) => None,
-            FrameKind::RunFinished(run) if known(run) => {
-                // It's unclear how much of this run the past has; a new request returns all of it.
-                if !lock(&self.memory).done.contains_key(run) {
-                    self.phase = MergePhase::Done;
-                }
-                None
-            }
-            FrameKind::RunEvent if self.last_run_end.zip(block.id).is_some_and(|(last, id)| id.major <= last) => None,
-            _ => Some(block),
-        }
-    }
-
     /// Switches to the active run. Its events from the present are held back.
     async fn begin_run(&mut self) -> Result<(), ApiError> {
         let run = match self.active.clone() {
@@ -368,13 +227,13 @@ impl ThreadMerger {
         }
         if !is_kept(&run) {
             if self.active.is_none() {
-                self.report_gap(not_kept(&run.run_id));
+                self.report_gap(self.not_kept(&run.run_id));
             }
             lock(&self.memory).current = Some(run.run_id);
             self.phase = MergePhase::Present;
             return Ok(());
         }
-        let after = if matches!(&*self.after, "-" | "0" | "0-0") { "-1" } else { &self.after };
+        let after = if is_start(&self.after) { "-1" } else { &self.after };
         let opened = self.thread.join(&run.run_id, after).await?;
         self.out.push(Feed::Replaying { answered: opened.answered });
         self.run = Some(self.live.sibling(opened.body));
@@ -424,7 +283,7 @@ impl ThreadMerger {
     fn on_run_block(&mut self, block: Block) {
         let Some(id) = block.id else {
             // Only events that can be replayed have ids here.
-            self.report_gap(self.active.as_deref().map(not_kept).unwrap_or_default());
+            self.report_gap(self.active.as_deref().map(|run| self.not_kept(run)).unwrap_or_default());
             self.edge = None;
             self.leave_run();
             return;
@@ -438,35 +297,6 @@ impl ThreadMerger {
         }
         self.newest = self.newest.max(Some(id));
         self.deliver(block);
-    }
-
-    /// Reads the rest of a slow past while newer events are already being read.
-    fn read_overdue_past(&mut self, frame: ThreadFrame) {
-        match frame {
-            ThreadFrame::Block(block) if self.is_past(&block) => self.deliver(block),
-            ThreadFrame::Block(_) => {
-                // Events that are not past follow all past events.
-                lock(&self.memory).replay_overdue = false;
-                self.past = None;
-            }
-            ThreadFrame::Truncated | ThreadFrame::Closed => {
-                self.past = None;
-                if !self.has_replayed_past() {
-                    self.report_overdue_replay();
-                }
-            }
-            ThreadFrame::Heartbeat => return,
-        }
-        if self.has_replayed_past() {
-            lock(&self.memory).replay_overdue = false;
-        }
-    }
-
-    /// Reports, once, that the past did not arrive.
-    fn report_overdue_replay(&mut self) {
-        if std::mem::take(&mut lock(&self.memory).replay_overdue) {
-            self.report_gap("the server did not replay the thread in time; some events may be missing".into());
-        }
     }
 
     /// Ends the stream after a connection ended in the middle of an event, so that the source reconnects.
@@ -556,6 +386,7 @@ impl ThreadMerger {
         self.quiet_since = Instant::now();
         let is_wanted = std::str::from_utf8(block.event.base_name()).is_ok_and(|name| self.thread.sends(name));
         let mut memory = lock(&self.memory);
+        memory.has_delivered = true;
         match block.kind {
             FrameKind::RunStarted(run) => memory.current = Some(run),
             FrameKind::RunFinished(run) => {
@@ -577,32 +408,6 @@ impl ThreadMerger {
     fn heartbeat(&mut self) {
         self.out.push(Feed::Heartbeat);
     }
-
-    fn report_gap(&mut self, why: String) {
-        self.out.push(Feed::Gap(why));
-    }
-
-    /// Reports runs that are not resumable: events that were not received live are lost.
-    fn report_unresumable_runs(&mut self) {
-        let from = IdKey::of(&self.after).map_or(0, |id| id.major);
-        let memory = lock(&self.memory);
-        let is_missed = |run: &&Run| match is_finished(run) {
-            true => !memory.done.contains_key(&run.run_id) && ended(run).is_none_or(|at| at > from),
-            false => run.status == "running",
-        };
-        let lost: Vec<_> = self.runs.iter().filter(|run| !is_kept(run)).filter(is_missed).collect();
-        let why = match &lost[..] {
-            [] => return,
-            [run] => not_kept(&run.run_id),
-            several => format!("{} runs are not resumable; events sent during the outage are lost", several.len()),
-        };
-        drop(memory);
-        self.report_gap(why);
-    }
-}
-
-fn not_kept(run: &str) -> String {
-    format!("run {} is not resumable; events sent during the outage are lost", runtail_core::text::clean(run))
 }
 
 /// Returns when a run last changed, in milliseconds. For a finished run this is its end.
@@ -622,4 +427,9 @@ fn has_stopped(run: &Run) -> bool {
 /// Returns whether the server keeps the events of a run. True if the record doesn't have the flag, because its stream will show it.
 fn is_kept(run: &Run) -> bool {
     is_resumable(run).unwrap_or(true)
+}
+
+/// Returns whether a resume position is the start of the thread.
+fn is_start(after: &str) -> bool {
+    matches!(after, "-" | "0" | "0-0")
 }

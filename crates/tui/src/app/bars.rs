@@ -292,8 +292,8 @@ fn notice_is_above(keys: &Line, notice: &Line, width: u16) -> bool {
     keys.width() + notice.width() + 2 > usize::from(width)
 }
 
-/// Columns that a notice leaves free.
-const NOTICE_MARGIN: u16 = 3;
+/// Columns that a notice leaves free, so that the longest one fits into the line of a frame, between its corners.
+const NOTICE_MARGIN: u16 = 6;
 
 /// Returns the first line of the newest notice, in at most `width` columns: plain for the answer to a key, with a glyph for news from elsewhere.
 fn notice_line(app: &App, width: u16) -> Option<Line> {

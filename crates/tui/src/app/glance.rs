@@ -2,9 +2,10 @@
 
 use super::{App, Overlay, Pane};
 use crate::features::deployments::list::Row;
-use crate::features::glance::{Count, Facts, GlancePage, Opens, Rank, STRIP, Tile};
+use crate::features::glance::{Count, Facts, GlancePage, Opens, Rank, Reason, STRIP, Tile};
 use crate::features::stream::viewer::sum_of_rates;
 use crate::widgets::line::Tone;
+use crate::widgets::status::STUCK;
 use crate::widgets::theme::{deployment_badge, phase_glyph};
 use runtail_core::model::{InboxGroup, InboxRow, Phase};
 use runtail_core::text;
@@ -61,6 +62,8 @@ impl App {
     pub(super) fn glance_facts(&self) -> Facts {
         let listing = self.inbox.listing();
         let is_known = self.inbox.counts().is_some();
+        // None found is only known if every server answered: a zero means that all is well.
+        let number = |found: usize| (is_known && (found > 0 || listing.failed.is_empty())).then_some(found);
         let of = |group: InboxGroup| -> Vec<&InboxRow> {
             listing.rows.iter().map(|row| &row.row).filter(|row| row.group() == group).collect()
         };
@@ -74,7 +77,7 @@ impl App {
         let count = |rows: &[&InboxRow], one: Option<&&InboxRow>, word: &str| {
             let (age, place) = one.map(|row| (age(row), place(row))).unwrap_or_default();
             let detail = if age.is_empty() { String::new() } else { format!("{word} {age}") };
-            Count { number: is_known.then_some(rows.len()), detail, brief: (age, place.clone()), place }
+            Count { number: number(rows.len()), detail, brief: (age, place.clone()), place }
         };
         let oldest = waiting.iter().min_by_key(|row| row.since());
         let newest = failed.iter().max_by_key(|row| row.since());
@@ -83,7 +86,7 @@ impl App {
         Facts {
             waiting: count(&waiting, oldest, "oldest"),
             failed: count(&failed, newest, "newest"),
-            running: Count { number: is_known.then_some(running), ..self.rate_now() },
+            running: Count { number: number(running), ..self.rate_now() },
             tiles: self.glance_tiles(),
             updated_at: updated,
             is_measuring: self.is_measuring(),
@@ -115,7 +118,7 @@ impl App {
                 tone: Tone::Dim,
                 name: profile.name.to_string(),
                 region: String::new(),
-                about: format!("{}, not listed", error.badge()),
+                reasons: vec![format!("{}, not listed", error.badge()).into()],
                 opens: Opens::Profiles,
             })
         });
@@ -123,52 +126,20 @@ impl App {
     }
 
     fn tile(&self, row: &Row) -> Tile {
-        let profile = self.session.profiles.get(row.profile);
-        let age = |row: &Row| {
-            let created = row.newest.as_ref().and_then(|revision| revision.created_at);
-            created.zip(profile).map(|(at, profile)| text::age(profile.since(at, self.session.now))).unwrap_or_default()
-        };
-        let counts = row.counts;
-        let number = |n: usize, word: &str| format!("{} {word}", text::count(n as u64));
-        let status = row.newest.as_ref().map(|revision| revision.status.as_str()).unwrap_or_default();
-        let phase = row.newest.as_ref().map(|revision| revision.phase());
-        let is_stale = profile.is_some_and(|profile| profile.error.is_some());
-        let (rank, glyph, tone, about) = match phase {
-            _ if is_stale && row.deployment.is_some() => (Rank::Unknown, "?", Tone::Dim, "not up to date".to_string()),
-            Some(Phase::Failed) => (Rank::Failed, "✗", Tone::Bad, format!("{status} {}", age(row))),
-            _ if counts.waiting > 0 => (Rank::Waiting, "◆", Tone::Waiting, number(counts.waiting, "waiting")),
-            _ if counts.failed > 0 => (Rank::Failed, "✗", Tone::Bad, number(counts.failed, "failed")),
-            Some(Phase::Moving | Phase::Waiting | Phase::Unknown) => {
-                let (glyph, tone) = phase_glyph(phase.unwrap_or(Phase::Unknown));
-                (Rank::Moving, glyph, tone, format!("{status} {}", age(row)))
-            }
-            Some(Phase::Interrupted | Phase::Skipped) => {
-                (Rank::Ended, "■", Tone::Plain, format!("{status} {}", age(row)))
-            }
-            Some(Phase::Deployed) if counts.busy > 0 => (Rank::Good, "●", Tone::Good, number(counts.busy, "running")),
-            Some(Phase::Deployed) => (Rank::Good, "●", Tone::Good, "idle".into()),
-            None if row.deployment.is_none() && counts.busy > 0 => {
-                (Rank::Good, "●", Tone::Good, number(counts.busy, "running"))
-            }
-            None => (Rank::Unknown, "?", Tone::Dim, String::new()),
-        };
-        // A deployment that is being deleted or has no use isn't good because its newest revision was deployed.
-        let own = row.deployment.as_ref().and_then(|deployment| deployment.status.as_deref());
-        let is_usual = matches!(own, None | Some("READY" | "AWAITING_DATABASE"));
-        let (rank, glyph, tone, about) = match rank {
-            Rank::Unknown | Rank::Waiting => (rank, glyph, tone, about),
-            _ if is_usual => (rank, glyph, tone, about),
-            _ => {
-                let (glyph, tone, word) = deployment_badge(own);
-                (Rank::Ended, glyph, tone, word)
-            }
-        };
-        let opens = match &row.deployment {
+        let deployment = || match &row.deployment {
             Some(deployment) => Opens::Deployment(deployment.id.clone()),
             None => Opens::Deployment(row.name.clone()),
         };
-        let server = row.server(&self.session.profiles).filter(|_| rank == Rank::Waiting);
-        let opens = server.map_or(opens, Opens::Inbox);
+        let mut states = self.states(row);
+        states.sort_by_key(|state| state.rank);
+        let first = states.first();
+        let (rank, glyph, tone) = first.map_or((Rank::Unknown, "?", Tone::Dim), |one| (one.rank, one.glyph, one.tone));
+        let server = || row.server(&self.session.profiles);
+        let opens = match first.map(|state| state.about) {
+            Some(About::Waiting | About::Stuck) => server().map_or_else(deployment, Opens::Inbox),
+            Some(About::FailedThreads) => server().map_or_else(deployment, Opens::Threads),
+            Some(About::Deployment) | None => deployment(),
+        };
         Tile {
             id: row.id.clone(),
             rank,
@@ -176,8 +147,109 @@ impl App {
             tone,
             name: row.name.clone(),
             region: row.tag.to_string(),
-            about,
+            reasons: states.into_iter().map(|state| state.reason).filter(|one| !one.text.is_empty()).collect(),
             opens,
         }
     }
+
+    /// Returns what is to be said of a row: of its threads, and of its newest revision or an unusual status.
+    fn states(&self, row: &Row) -> Vec<State> {
+        let profile = self.session.profiles.get(row.profile);
+        let state = |rank, glyph, tone, about, reason: Reason| State { rank, glyph, tone, about, reason };
+        if profile.is_some_and(|profile| profile.error.is_some()) && row.deployment.is_some() {
+            let said = "not up to date".to_string();
+            return vec![state(Rank::Unknown, "?", Tone::Dim, About::Deployment, said.into())];
+        }
+        let number = |n: usize, word: &str| Reason::from(format!("{} {word}", text::count(n as u64)));
+        let (counts, mut states) = (row.counts, vec![self.state_of_revision(row)]);
+        if counts.failed > 0 {
+            let reason = number(counts.failed, "failed");
+            states.push(state(Rank::Failed, "✗", Tone::Bad, About::FailedThreads, reason));
+        }
+        if counts.waiting > 0 {
+            let age = self.oldest_waiting(row);
+            let said = |words: &str| age.as_ref().map(|age| format!("{words}{age}")).unwrap_or_default();
+            let (detail, brief) = (said(", oldest "), said(", "));
+            let reason = Reason { detail, brief, ..number(counts.waiting, "waiting") };
+            states.push(state(Rank::Waiting, "◆", Tone::Waiting, About::Waiting, reason));
+        }
+        if counts.stuck > 0 {
+            states.push(state(Rank::Stuck, "?", STUCK.1, About::Stuck, number(counts.stuck, "stuck")));
+        }
+        if counts.busy > 0 {
+            // Without its newest revision it is unknown how the deployment is.
+            let is_known = row.newest.is_some() || row.deployment.is_none();
+            let (rank, glyph, tone) =
+                if is_known { (Rank::Good, "●", Tone::Good) } else { (Rank::Unknown, "?", Tone::Dim) };
+            states.push(state(rank, glyph, tone, About::Deployment, number(counts.busy, "running")));
+        }
+        if states.len() > 1 {
+            states.retain(|state| state.reason.text != IDLE);
+        }
+        states
+    }
+
+    /// Returns the state of the newest revision, or an unusual status of the deployment: one that is being deleted or has no use
+    /// isn't good because its newest revision was deployed.
+    fn state_of_revision(&self, row: &Row) -> State {
+        let newest = row.newest.as_ref();
+        let phase = newest.map(|revision| revision.phase());
+        let (rank, (glyph, tone)) = match phase {
+            _ if !row.state().is_usual() => {
+                let own = row.deployment.as_ref().and_then(|deployment| deployment.status.as_deref());
+                let (glyph, tone, word) = deployment_badge(own);
+                let word = if row.url.is_none() { format!("{word}, no URL") } else { word };
+                return State { rank: Rank::Ended, glyph, tone, about: About::Deployment, reason: word.into() };
+            }
+            Some(phase @ Phase::Failed) => (Rank::Failed, phase_glyph(phase)),
+            Some(phase @ (Phase::Moving | Phase::Waiting | Phase::Unknown)) => (Rank::Moving, phase_glyph(phase)),
+            Some(Phase::Interrupted | Phase::Skipped) => (Rank::Ended, ("■", Tone::Plain)),
+            Some(phase @ Phase::Deployed) => (Rank::Good, phase_glyph(phase)),
+            None => (Rank::Unknown, ("?", Tone::Dim)),
+        };
+        let profile = self.session.profiles.get(row.profile);
+        let since = |at| profile.map(|profile| text::age(profile.since(at, self.session.now)));
+        let age = newest.and_then(|revision| revision.created_at).and_then(since).unwrap_or_default();
+        let reason = match (phase, newest) {
+            (Some(Phase::Deployed), _) => IDLE.to_string().into(),
+            (_, Some(revision)) => {
+                let age = format!(" {age}");
+                Reason { text: revision.status.clone(), detail: age.clone(), brief: age }
+            }
+            (_, None) => Reason::default(),
+        };
+        State { rank, glyph, tone, about: About::Deployment, reason }
+    }
+
+    /// Returns since when the oldest thread of a row waits for a person.
+    fn oldest_waiting(&self, row: &Row) -> Option<String> {
+        let rows = self.inbox.listing().rows.iter().map(|listed| &listed.row);
+        let is_its = |one: &&InboxRow| {
+            one.group() == InboxGroup::Waiting && one.profile == *row.profile_name && one.deployment == row.name
+        };
+        let since = rows.filter(is_its).filter_map(InboxRow::since).min()?;
+        let now = self.session.server_time(&row.profile_name);
+        Duration::try_from(now.duration_since(since)).ok().map(text::age)
+    }
+}
+
+/// The word of a deployment whose newest revision serves, and that has nothing to do.
+const IDLE: &str = "idle";
+
+/// What a state is about, which decides what its tile opens.
+#[derive(Debug, Clone, Copy)]
+enum About {
+    Deployment,
+    FailedThreads,
+    Waiting,
+    Stuck,
+}
+
+/// One state of a row.
+struct State {
+    rank: Rank,
+    glyph: &'static str,
+    tone: Tone,
+    about: About,
+    reason: Reason,
 }

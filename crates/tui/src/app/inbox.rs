@@ -2,7 +2,9 @@
 
 use super::{App, Overlay, Pane};
 use crate::features::deployments::list::{Row, ThreadCounts};
-use crate::features::inbox::{FailedDeployment, InboxPage, News, PageStatus, ProfileServers, place_name, thread_name};
+use crate::features::inbox::{
+    Counts, FailedDeployment, InboxPage, News, PageStatus, ProfileServers, place_name, thread_name,
+};
 use crate::session::msg::{Effect, Hook, InboxTarget, RevisionRef, RowDetail, ServerRef, SubscriptionId, ThreadRef};
 use jiff::Timestamp;
 use runtail_api::{ApiError, ServerInbox};
@@ -209,8 +211,9 @@ impl App {
 
     /// Passes the numbers of a server's threads to its row in the list of deployments.
     fn count_threads(&mut self, server: &ServerRef) {
-        let (busy, waiting, failed) = self.inbox.counts_of(server);
-        self.deployments.list.set_counts(server, ThreadCounts { busy, waiting, failed });
+        let (busy, counts) = self.inbox.counts_of(server);
+        let Counts { waiting, failed, stuck, .. } = counts;
+        self.deployments.list.set_counts(server, ThreadCounts { busy, waiting, failed, stuck });
     }
 
     /// Applies the details of a row of the inbox.

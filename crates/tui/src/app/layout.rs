@@ -90,6 +90,11 @@ fn single(app: &App, body: Area, regions: &mut Regions) {
 
 /// Shows the list, and below it the revisions of the selected deployment beside the details of one.
 fn panes(app: &App, body: Area, regions: &mut Regions) {
+    // Without rows there are only words, such as why a server can't be listed, and nothing to select.
+    if app.deployments.list.rows.is_empty() {
+        regions.deployments = Some(PaneArea { area: inside(body), frame: Some(body), title: None });
+        return;
+    }
     // The list gets the lines that it needs, its frame and its column headers; the others get the rest.
     let wanted = u16::try_from(app.deployments.list.len().max(3)).unwrap_or(u16::MAX).saturating_add(3);
     let list = wanted.min(body.h - (body.h / 3).max(MIN_REVISIONS));

@@ -2,6 +2,7 @@
 
 use super::overlay::SCREENS;
 use super::{App, Overlay, Pane, bars};
+use crate::features::inbox::{Columns, row_line};
 use crate::features::stream::export::{Format, proposed_path};
 use crate::features::stream::viewer::{VIEWS, Viewer};
 use crate::input::action::{Action, Context};
@@ -12,6 +13,7 @@ use crate::session::loaded::Loaded;
 use crate::session::msg::{RevisionRef, ServerRef, ThreadRef};
 use crate::session::profile::{Health, ProfileState};
 use crate::session::thread::{ModesView, Offers, ThreadView};
+use crate::widgets::line::Line;
 use runtail_api::{ApiError, ServerInfo, ServerKind};
 use runtail_core::model::{Assistant, KnownRevisions, Revision, Run, Thread, ThreadStatus};
 use runtail_core::text::{self, short_id};
@@ -61,6 +63,12 @@ impl Lookup for App {
 
     fn is_in_inbox(&self, thread: &ThreadRef) -> Option<bool> {
         self.inbox.lists(thread)
+    }
+
+    fn needs(&self, server: &ServerRef, width: usize) -> Option<Vec<Line>> {
+        let columns = Columns::of_one_server(width);
+        let rows = self.inbox.rows_of(server)?;
+        Some(rows.into_iter().map(|row| row_line(row, columns, &self.session, false, None)).collect())
     }
 
     fn has_page(&self, thread: &ThreadRef) -> bool {
@@ -214,7 +222,9 @@ impl Lookup for App {
             let made_from = one.source_revision_config.made_from();
             (one.id.clone(), made_from.map(|name| text::seen(&name, 40)))
         });
-        Some(KnownRevisions { newest, serving: deployment.active_revision_id.clone(), listed: listed.collect() })
+        // In an unused deployment it's unknown whether the active revision serves.
+        let serving = deployment.active_revision_id.clone().filter(|_| row.state().is_usual());
+        Some(KnownRevisions { newest, serving, listed: listed.collect() })
     }
 
     fn screens(&self) -> &'static [(&'static str, &'static str)] {

@@ -104,6 +104,10 @@ impl App {
                 let said = self.inbox.toggle_watch(&thread);
                 self.notify(false, said);
             }
+            Request::WatchRevision(of) => {
+                let requests = self.deployments.toggle_watch_by_id(&self.session, of);
+                return self.apply(requests);
+            }
             Request::SearchThreads(text) => {
                 if let Some(server) = &mut self.agent.server {
                     server.show(Tab::Threads);

@@ -6,6 +6,7 @@
 use super::{App, Pane};
 use crate::features::stream::tabs::{Beside, MAX_TABS};
 use crate::features::stream::viewer::{ConnectionState, VIEWS, View, Viewer};
+use crate::session::Session;
 use crate::session::msg::{Effect, ServerRef, StreamTarget};
 use crate::session::saved_tabs::{MAX_SAVED, SavedPlace, SavedServer, SavedTab, SavedTabs, Scope, TabsFile};
 use jiff::{SignedDuration, Timestamp};
@@ -111,12 +112,12 @@ impl App {
                 return None;
             }
             Err(why) => {
-                self.restore.problems.push(format!("{}: {why}", tab_name(tab)));
+                self.restore.problems.push(format!("{}: {why}", tab_name(&self.session, tab)));
                 return None;
             }
         };
         if self.stream.tabs.all().len() >= MAX_TABS {
-            self.restore.problems.push(format!("{}: {MAX_TABS} streams are open", tab_name(tab)));
+            self.restore.problems.push(format!("{}: {MAX_TABS} streams are open", tab_name(&self.session, tab)));
             return None;
         }
         let target = match &tab.run {
@@ -235,7 +236,7 @@ impl App {
     fn miss_lists(&mut self) {
         let Some(open) = &mut self.agent.server else { return };
         let why = no_server(&open.server.name);
-        let name = format!("{} › {}", clean(&open.server.profile), clean(&open.server.name));
+        let name = self.session.place(&open.server);
         self.restore.problems.push(format!("{name}: {why}"));
         let is_shown = self.focus == Pane::Stream && self.stream.tabs.at().is_none();
         match is_shown {
@@ -251,7 +252,7 @@ impl App {
         let area = self.pane_cx(Pane::Stream).area;
         let is_shown = self.focus == Pane::Stream && self.stream.visible(area).any(|viewer| viewer.id == id);
         let Some(viewer) = self.stream.tabs.get_mut(id) else { return };
-        self.restore.problems.push(format!("{}: {why}", stream_name(viewer)));
+        self.restore.problems.push(format!("{}: {why}", stream_name(&self.session, viewer)));
         if !is_shown {
             self.stream.tabs.close_except(|viewer| viewer.id != id);
         } else if !viewer.server.has_address() {
@@ -426,14 +427,16 @@ fn address(server: &ServerRef) -> Option<String> {
 }
 
 /// Names a saved tab: `us › support-bot › thread 01a1…9775`.
-fn tab_name(tab: &SavedTab) -> String {
-    let profile = tab.server.profile.as_ref().map(|profile| format!("{} › ", clean(profile))).unwrap_or_default();
-    format!("{profile}{} › thread {}", clean(&tab.server.server), short_id(&tab.thread))
+fn tab_name(session: &Session, tab: &SavedTab) -> String {
+    let profile = tab.server.profile.as_deref();
+    let region = profile.map(|name| session.profile(name).map_or(name, |profile| profile.tag()));
+    let region = region.map(|region| format!("{} › ", clean(region))).unwrap_or_default();
+    format!("{region}{} › thread {}", clean(&tab.server.server), short_id(&tab.thread))
 }
 
-fn stream_name(viewer: &Viewer) -> String {
+fn stream_name(session: &Session, viewer: &Viewer) -> String {
     let id = viewer.thread_id.as_deref().map(short_id).unwrap_or_default();
-    format!("{} › {} › thread {id}", clean(&viewer.server.profile), clean(&viewer.server.name))
+    format!("{} › thread {id}", session.place(&viewer.server))
 }
 
 fn no_server(name: &str) -> String {

@@ -82,8 +82,12 @@ impl App {
     fn history_tick(&self, history: &History) -> Option<Duration> {
         let moving = history.revisions.iter().find(|revision| !revision.phase().is_final());
         let phases = moving.map(|revision| history.phases(&revision.id, self.session.now)).unwrap_or_default();
-        // The time in the current status, and in all of them.
-        let total: Duration = phases.iter().map(|(_, spent, _)| *spent).sum();
+        let profile = self.deployments.list.selected().and_then(|row| self.session.profiles.get(row.profile));
+        let skew = profile.map(|profile| profile.skew).unwrap_or_default();
+        // The time in the current status, and since the creation or in all statuses.
+        let server_time = self.session.now.saturating_add(skew).unwrap_or(self.session.now);
+        let seen = phases.iter().map(|(_, spent, _)| *spent).sum();
+        let total = moving.and_then(|revision| revision.took(server_time)).unwrap_or(seen);
         let last = phases.last().map(|(_, spent, _)| *spent);
         // Seconds are shown up to an hour.
         let changes = |spent: Duration| match spent.as_secs() {
@@ -97,8 +101,6 @@ impl App {
             _ => None,
         };
         let loaded_at = history.loaded_at.filter(|_| history.error.is_some()).map(|at| self.until_age_changes(at));
-        let skew = self.deployments.list.selected().and_then(|row| self.session.profiles.get(row.profile));
-        let skew = skew.map(|profile| profile.skew).unwrap_or_default();
         let created = history.revisions.iter().filter_map(|revision| revision.created_at?.checked_sub(skew).ok());
         let ages = created.map(|at| self.until_age_changes(at)).min();
         spent.into_iter().chain(retry_at).chain(loaded_at).chain(ages).min()

@@ -41,8 +41,7 @@ pub fn draw(cx: &Cx<'_>, canvas: &mut Canvas<'_>, card: &Card<'_>) -> Option<(u1
 
 /// Returns the place of a server in a title: its region or profile, and its name.
 pub fn place(cx: &Cx<'_>, server: &super::msg::ServerRef) -> String {
-    let region = cx.session.profile(&server.profile).map_or(&*server.profile, |profile| profile.tag());
-    if region == &*server.name { server.name.to_string() } else { format!("{region} › {}", server.name) }
+    cx.session.place(server)
 }
 
 /// Returns the keys that fit beside the number of lines below the frame, each with its id and its text.

@@ -1,5 +1,6 @@
 //! The sides of a comparison.
 
+use super::Session;
 use super::msg::{ServerRef, ThreadRef};
 use runtail_core::text::{clean, short_id};
 use runtail_stream::comparison::{FileContents, SideRequest};
@@ -36,6 +37,21 @@ impl SideRef {
             }
             SideRef::File(path) => clean(&path.to_string_lossy()).into_owned(),
         }
+    }
+
+    /// Returns the title of a loaded side, with the region of its server in place of the profile, as on the other screens.
+    pub fn shown_title(&self, title: &str, session: &Session) -> String {
+        let SideRef::Thread(thread, _) = self else { return title.to_string() };
+        match title.strip_prefix(&place(&thread.server)) {
+            Some(rest) => format!("{}{rest}", session.place(&thread.server)),
+            None => title.to_string(),
+        }
+    }
+
+    /// Returns whether servers of two profiles are shown as the same place.
+    pub fn looks_like(&self, other: &SideRef, session: &Session) -> bool {
+        let (SideRef::Thread(a, _), SideRef::Thread(b, _)) = (self, other) else { return false };
+        a.server.profile != b.server.profile && session.place(&a.server) == session.place(&b.server)
     }
 
     /// Returns the request that loads a thread or a run.

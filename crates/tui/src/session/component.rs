@@ -13,6 +13,7 @@ use crate::input::keymap::Binding;
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::jobs::{JobProgress, PendingJob};
+use crate::widgets::line::Line;
 use runtail_api::{ApiError, ServerInfo};
 use runtail_core::model::{KnownRevisions, Revision, ThreadStatus};
 use std::sync::Arc;
@@ -43,6 +44,9 @@ pub trait Lookup {
     fn page_status(&self, thread: &ThreadRef) -> Option<ThreadStatus>;
     /// Returns whether the inbox lists a thread; `None` if its server's last answer was not complete.
     fn is_in_inbox(&self, thread: &ThreadRef) -> Option<bool>;
+    /// Returns what needs a person on an agent server, in lines of at most `width` columns and the most urgent first; `None` if its
+    /// last answer doesn't list every thread.
+    fn needs(&self, server: &ServerRef, width: usize) -> Option<Vec<Line>>;
     /// Returns whether a page of a thread is open, even if its stream has ended.
     fn has_page(&self, thread: &ThreadRef) -> bool;
     /// Returns the software of an agent server, if it was requested.

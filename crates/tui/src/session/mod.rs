@@ -34,12 +34,13 @@ use crate::widgets::area::{Area, below};
 use catalog::Catalog;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use msg::{Epoch, Pace};
+use msg::{Epoch, Pace, ServerRef};
 use prefs::ViewPrefs;
 use profile::ProfileState;
 use runtail_api::{ApiError, Kind};
 use runtail_core::config::EventLogLimits;
 use runtail_core::model::StatusRole;
+use runtail_core::text;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -164,6 +165,13 @@ impl Session {
     /// Returns a profile in use by its name.
     pub fn profile(&self, name: &str) -> Option<&ProfileState> {
         self.profiles.iter().find(|profile| &*profile.name == name)
+    }
+
+    /// Returns the place of a server in titles: its region, or its profile without one, and its name: `us › support-bot`.
+    pub fn place(&self, server: &ServerRef) -> String {
+        let region = self.profile(&server.profile).map_or(&*server.profile, |profile| profile.tag());
+        let (region, name) = (text::clean(region), text::clean(&server.name));
+        if region == name { name.into_owned() } else { format!("{region} › {name}") }
     }
 
     /// Returns whether a profile is read-only. Unknown profiles are.

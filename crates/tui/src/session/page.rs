@@ -10,6 +10,9 @@ use crate::widgets::line::{Line, Tone};
 use crate::widgets::scroll::{Flat, Place, window};
 use std::time::Duration;
 
+/// Minimum columns at each side of a centered page.
+const MIN_MARGIN: u16 = 6;
+
 /// The contents of a page.
 pub trait Page {
     /// Returns the context of its keys, besides those that scroll.
@@ -33,9 +36,19 @@ pub trait Page {
         false
     }
 
+    /// Returns the columns of its frame, which is centered; `None` for the whole width.
+    fn columns(&self) -> Option<u16> {
+        None
+    }
+
     /// Handles an action.
     fn action(&mut self, _cx: &Cx<'_>, _action: Action) -> Requests {
         Requests::none()
+    }
+
+    /// See [`Component::hints`].
+    fn hints(&self) -> Option<&'static [&'static str]> {
+        None
     }
 
     /// See [`Component::subscriptions`].
@@ -78,8 +91,22 @@ impl<P: Page> Paged<P> {
         Paged { page, place: Place::at_start() }
     }
 
+    /// Returns the columns at the left and at the right of the frame.
+    fn margin(&self, cx: &Cx<'_>) -> u16 {
+        let width = cx.session.size.0;
+        // A margin of a few columns is no use.
+        let columns = self.page.columns().filter(|columns| *columns + 2 * MIN_MARGIN <= width);
+        columns.map_or(0, |columns| (width - columns) / 2)
+    }
+
+    /// Returns the area of the text.
+    fn area(&self, cx: &Cx<'_>) -> Area {
+        let margin = self.margin(cx);
+        Area { x: cx.area.x + margin, w: cx.area.w.saturating_sub(2 * margin), ..cx.area }
+    }
+
     fn lines(&self, cx: &Cx<'_>) -> Vec<Line> {
-        self.page.lines(cx, cx.area.w.into())
+        self.page.lines(cx, self.area(cx).w.into())
     }
 
     fn rows(&self, cx: &Cx<'_>) -> Flat {
@@ -140,6 +167,10 @@ impl<P: Page> Component for Paged<P> {
         self.page.subscriptions(cx, out);
     }
 
+    fn hints(&self) -> Option<&'static [&'static str]> {
+        self.page.hints()
+    }
+
     fn profile(&self) -> Option<&str> {
         self.page.profile()
     }
@@ -154,8 +185,11 @@ impl<P: Page> Component for Paged<P> {
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
         let (title, about) = self.page.title(cx);
-        overlay_frame(cx, canvas, title, &Line::of(Tone::Plain, &about));
-        draw_lines(canvas, cx.area, &self.place, &self.lines(cx));
+        let (w, h) = cx.session.size;
+        let margin = self.margin(cx);
+        let frame = Area { x: margin, y: 1, w: w.saturating_sub(2 * margin), h: h.saturating_sub(2) };
+        canvas.pane_frame(frame, &title_line(title, &Line::of(Tone::Plain, &about)), true);
+        draw_lines(canvas, self.area(cx), &self.place, &self.lines(cx));
         None
     }
 }
@@ -163,13 +197,17 @@ impl<P: Page> Component for Paged<P> {
 /// Draws the frame of an overlay: its title, and what it is about.
 pub fn overlay_frame(cx: &Cx<'_>, canvas: &mut Canvas<'_>, title: &str, about: &Line) {
     let (w, h) = cx.session.size;
+    canvas.pane_frame(Area { x: 0, y: 1, w, h: h.saturating_sub(2) }, &title_line(title, about), true);
+}
+
+fn title_line(title: &str, about: &Line) -> Line {
     let mut line = Line::of(Tone::Focus, title);
     if !about.left.is_empty() {
         line.push(Tone::Dim, " · ");
     }
     line.left.extend(about.left.iter().cloned());
     line.right.clone_from(&about.right);
-    canvas.pane_frame(Area { x: 0, y: 1, w, h: h.saturating_sub(2) }, &line, true);
+    line
 }
 
 /// Draws the visible lines.

@@ -50,6 +50,8 @@ pub enum Request {
     RefreshThread,
     /// Notify when a thread no longer needs a person, or stop that.
     WatchThread(ThreadRef),
+    /// Notify when a revision finishes, or stop that.
+    WatchRevision(RevisionRef),
     /// Change the modes of a stream, by its number.
     SetModes(u64, Vec<String>),
     /// Open the prompt for the component's filter or search.

@@ -1,7 +1,7 @@
 //! Draws text, rules and frames into a buffer of cells.
 
 use super::area::Area;
-use super::line::{Line, Piece, Tone, wrap};
+use super::line::{Line, Piece, Tone, wrap_indented};
 use super::theme::ResolvedTheme;
 use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier, Style};
@@ -192,7 +192,7 @@ impl Canvas<'_> {
     /// Draws wrapped text in place of rows. `tone` applies to the first paragraph, the others are dim.
     pub(crate) fn words(&mut self, area: Area, tone: Tone, text: &str) {
         let width = area.w.saturating_sub(4).min(88) as usize;
-        let lines = wrap(text, width);
+        let lines = wrap_indented(text, width);
         let first_paragraph = lines.iter().position(String::is_empty).unwrap_or(lines.len());
         for (i, line) in lines.iter().enumerate().take(area.h.saturating_sub(1) as usize) {
             let style = self.theme.style(if i < first_paragraph { tone } else { Tone::Dim });

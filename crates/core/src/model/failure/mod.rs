@@ -14,7 +14,7 @@ pub use steps::LogStep;
 use super::compare::{Change, compare, without_natural};
 use super::first_error::{FirstError, LogText, first_error};
 use super::mask::Secrets;
-use super::{Phase, SourceRevisionConfig, parse_time};
+use super::{Phase, SourceRevisionConfig, parse_time, time_taken};
 use crate::text;
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
@@ -73,6 +73,8 @@ pub struct Evidence<'a> {
     pub history: &'a [Value],
     /// The time in each status, where it was watched.
     pub times: &'a [StatusTime],
+    /// The time by the server's clock.
+    pub now: Timestamp,
     pub log: LogEvidence<'a>,
 }
 
@@ -86,7 +88,7 @@ pub struct FailureCard {
     pub status: String,
     /// What that means.
     pub meaning: String,
-    /// Whether the deployment is down, if this revision failed.
+    /// Whether the deployment is down, if this revision failed; what its status means, if it is unused or being deleted.
     pub service: Option<String>,
     /// The server's `status_message`.
     pub message: Option<String>,
@@ -114,6 +116,9 @@ pub struct Times {
     /// Its total duration by the server's record, once its status is final.
     #[serde(rename = "recorded_seconds", serialize_with = "maybe_seconds")]
     pub recorded: Option<Duration>,
+    /// From its creation until now, by the server's clock, while it is in progress.
+    #[serde(rename = "elapsed_seconds", serialize_with = "maybe_seconds")]
+    pub elapsed: Option<Duration>,
     /// From the first to the last line of the log that was read.
     #[serde(rename = "log_seconds", serialize_with = "maybe_seconds")]
     pub log: Option<Duration>,
@@ -187,6 +192,8 @@ impl FailureCard {
         };
         // Errors in the log of a healthy server are not the reason for the card.
         let error = if phase == Phase::Deployed { None } else { first_error(&lines) };
+        let [created, updated] = ["created_at", "updated_at"].map(|field| row[field].as_str().and_then(parse_time));
+        let taken = time_taken(phase, created, updated, evidence.now);
         let last_good = last_good(row, evidence.history);
         let serves_instead = ServesInstead::find(evidence);
         let next = next::steps(evidence, status, error.as_ref(), serves_instead.as_ref(), last_good.as_ref());
@@ -195,12 +202,13 @@ impl FailureCard {
             revision_id: text::clean(row["id"].as_str().unwrap_or_default()).into_owned(),
             status: text::clean(status).into_owned(),
             meaning: serves_instead.as_ref().map_or_else(|| next::meaning(status), ServesInstead::meaning).to_string(),
-            service: (phase == Phase::Failed).then(|| next::service(evidence).into()),
+            service: next::service(evidence, phase),
             message: row["status_message"].as_str().filter(|message| !message.trim().is_empty()).map(open),
             made_from: made_from(row),
             times: Times {
                 seen: evidence.times.to_vec(),
-                recorded: phase.is_final().then(|| span(&row["created_at"], &row["updated_at"])).flatten(),
+                recorded: taken.filter(|_| phase.is_final()),
+                elapsed: taken.filter(|_| !phase.is_final()),
                 log: log_span(&lines),
                 steps: if log == Some(CardLog::Build) { steps::log_steps(&lines) } else { Vec::new() },
             },
@@ -240,11 +248,6 @@ fn last_good(row: &Value, history: &[Value]) -> Option<LastGood> {
         made_from: made_from(good),
         changes: without_natural(compare(good, row)),
     })
-}
-
-fn span(from: &Value, to: &Value) -> Option<Duration> {
-    let (from, to) = (parse_time(from.as_str()?)?, parse_time(to.as_str()?)?);
-    Duration::try_from(to - from).ok()
 }
 
 fn log_span(lines: &[LogText<'_>]) -> Option<Duration> {

@@ -1,9 +1,9 @@
 //! The meaning of a status, and what to do.
 
 use super::serving::roles;
-use super::{Evidence, LastGood, ServesInstead};
-use crate::model::Phase;
+use super::{CardLog, Evidence, LastGood, ServesInstead};
 use crate::model::first_error::FirstError;
+use crate::model::{DeploymentState, NO_URL, Phase};
 use crate::text;
 use serde::Serialize;
 use serde_json::Value;
@@ -35,6 +35,8 @@ pub enum StepKind {
     Newer,
     /// Waits for the result.
     Wait,
+    /// Interrupts it.
+    Interrupt,
     /// Compares it with the last good revision, or with the serving one.
     Compare,
     /// Redeploys it.
@@ -118,7 +120,9 @@ pub(super) fn steps(
             if other.changes.as_ref().is_some_and(|changes| !changes.is_empty()) {
                 let (older, newer) = if was_rolled_back { (&*other.id, id) } else { (id, &*other.id) };
                 let ids = format!(" {} {}", word(older), word(newer));
-                step(StepKind::Compare, "See all differences from the serving revision", of("revisions diff", &ids));
+                let word = if other.is_idle { "active" } else { "serving" };
+                let text = format!("See all differences from the {word} revision");
+                step(StepKind::Compare, &text, of("revisions diff", &ids));
             }
             if was_rolled_back {
                 step(StepKind::ServerLog, "Read the server log for why it was rolled back", server_log());
@@ -131,6 +135,11 @@ pub(super) fn steps(
         }
         (Phase::Waiting | Phase::Moving | Phase::Unknown, _) => {
             step(StepKind::Wait, "Wait for the result", of("revisions wait", &format!(" --revision {}", word(id))));
+            if CardLog::of(status) == Some(CardLog::Build) {
+                step(StepKind::BuildLog, "Follow its build log", build_log());
+            }
+            let interrupt = of("revisions interrupt", &format!(" {}", word(id)));
+            step(StepKind::Interrupt, "Interrupt it if it should not be deployed", interrupt);
         }
     }
     if let Some(good) = last_good.filter(|good| failed && !good.changes.is_empty()) {
@@ -147,15 +156,22 @@ pub(super) fn steps(
     steps
 }
 
-/// Returns whether the deployment is down.
-pub(super) fn service(evidence: &Evidence<'_>) -> &'static str {
+/// Returns whether the deployment is down, if the revision failed, and what an unusual status of the deployment means.
+pub(super) fn service(evidence: &Evidence<'_>, phase: Phase) -> Option<String> {
+    let deployment = evidence.deployment;
+    if let Some(meaning) = DeploymentState::of(deployment["status"].as_str()).meaning(false) {
+        let urls = [&deployment["url"], &deployment["source_config"]["custom_url"]];
+        let has_url = urls.iter().any(|url| url.as_str().is_some_and(|url| !url.is_empty()));
+        return Some(if has_url { meaning.into() } else { format!("{meaning} {NO_URL}") });
+    }
     let roles = roles(evidence);
-    match roles.serving() {
+    let said = match roles.serving() {
         Some(id) if evidence.revision["id"] == id => "The server reports this revision as serving.",
         Some(_) if roles.derived => "The newest deployed revision should still be serving traffic.",
         Some(_) => "The previous revision is still serving traffic.",
         None => "No revision is serving: the deployment is down.",
-    }
+    };
+    (phase == Phase::Failed).then(|| said.into())
 }
 
 /// Returns the revision that superseded this one: the next newer one that was not skipped itself.

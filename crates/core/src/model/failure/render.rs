@@ -204,8 +204,11 @@ impl ServesInstead {
     /// Returns the heading of the changes, or only the fact if there are none.
     fn heading(&self) -> Result<String, String> {
         let origin = origin(self.created_at, self.made_from.as_deref());
-        let one =
-            if self.derived { "the newest deployed revision (presumably serving)" } else { "the serving revision" };
+        let one = match (self.is_idle, self.derived) {
+            (true, _) => "the active revision",
+            (false, true) => "the newest deployed revision (presumably serving)",
+            (false, false) => "the serving revision",
+        };
         let fact = format!("{one} is {}{origin}", self.id);
         match &self.changes {
             None => Err(format!("{fact}; its record could not be read")),
@@ -249,6 +252,9 @@ impl Times {
         }
         if let Some(recorded) = self.recorded {
             parts.push(format!("{} in total", text::duration(recorded)));
+        }
+        if let Some(elapsed) = self.elapsed {
+            parts.push(format!("{} so far", text::duration(elapsed)));
         }
         if let Some(log) = self.log.filter(|_| seen.is_empty()) {
             parts.push(format!("log covers {}", text::duration(log)));

@@ -20,6 +20,9 @@ pub struct ServesInstead {
     pub is_older: Option<bool>,
     /// Whether the server doesn't report the serving one, so that the newest deployed one is assumed.
     pub derived: bool,
+    /// Whether the deployment is unused or being deleted, so that it's unknown whether any revision serves.
+    #[serde(skip)]
+    pub is_idle: bool,
     /// Changes from the older to the newer of the two; nothing if its record is unknown.
     pub changes: Option<Vec<Change>>,
 }
@@ -48,6 +51,7 @@ impl ServesInstead {
             made_from: other.and_then(made_from),
             is_older,
             derived: roles.derived,
+            is_idle: roles.is_assumed() && !roles.derived,
             changes: changes.map(without_natural),
         })
     }
@@ -55,6 +59,7 @@ impl ServesInstead {
     /// Returns what that means for the explained one.
     pub(super) fn meaning(&self) -> &'static str {
         match self.is_older {
+            _ if self.is_idle => "Deployed, but the control plane names another revision as the active one.",
             _ if self.derived => "Deployed, but presumably no longer serving: a newer revision was deployed.",
             Some(true) => "Deployed, but not serving: an older revision is.",
             Some(false) => "Deployed, but no longer serving: a newer revision is.",
@@ -66,7 +71,8 @@ impl ServesInstead {
 /// The roles of the revisions that are known.
 pub(super) fn roles(evidence: &Evidence<'_>) -> Roles {
     let active = evidence.deployment["active_revision_id"].as_str();
-    Roles::new(active, evidence.history.iter().map(|row| (field(row, "id"), field(row, "status"))))
+    let rows = evidence.history.iter().map(|row| (field(row, "id"), field(row, "status")));
+    Roles::new(active, rows).in_deployment(evidence.deployment["status"].as_str())
 }
 
 fn field<'r>(row: &'r Value, name: &str) -> &'r str {

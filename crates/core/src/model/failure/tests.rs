@@ -18,6 +18,7 @@ fn card(history: &[Value], at: usize, log: LogEvidence<'_>) -> FailureCard {
         revision: &history[at],
         history,
         times: &[],
+        now: "2026-11-21T14:00:00Z".parse().unwrap(),
         log,
     })
 }
@@ -64,7 +65,10 @@ prod-us/bot r3 (main@ccccccc): BUILD_FAILED
 ";
     assert_eq!(text, expected);
     let json = serde_json::to_value(&card).unwrap();
-    assert_eq!(json["times"], json!({"seen": [], "recorded_seconds": 26.0, "log_seconds": 20.0, "steps": []}));
+    assert_eq!(
+        json["times"],
+        json!({"seen": [], "recorded_seconds": 26.0, "elapsed_seconds": null, "log_seconds": 20.0, "steps": []})
+    );
     assert_eq!(
         (&json["error"]["line"], &json["log"]["log"], &json["last_good"]["id"]),
         (&json!(2), &json!("build"), &json!("r1"))
@@ -90,6 +94,7 @@ fn failure_card_contains_no_part_of_a_secret() {
         revision: &failed,
         history: &[],
         times: &[],
+        now: "2026-11-21T14:00:00Z".parse().unwrap(),
         log: LogEvidence::Read(CardLog::Build, &log),
     });
     assert_eq!(card.log.expect("a log").tail, ["KEY=***", r#"{"event": "***", "key": "***"}"#]);
@@ -188,6 +193,7 @@ fn card_with(active: Value, history: &[Value], at: usize) -> FailureCard {
         revision: &history[at],
         history,
         times: &[],
+        now: "2026-11-21T14:00:00Z".parse().unwrap(),
         log: LogEvidence::None,
     })
 }
@@ -291,6 +297,7 @@ fn unknown_parts_are_reported() {
         revision: &old,
         history: &history,
         times: &[StatusTime { status: "BUILDING".into(), spent: Duration::from_secs(130), from_start: false }],
+        now: "2026-11-21T14:00:00Z".parse().unwrap(),
         log: LogEvidence::Read(CardLog::Build, &[]),
     };
     let text = FailureCard::new(&evidence).text();
@@ -311,6 +318,7 @@ fn unknown_parts_are_reported() {
         revision: &Value::Null,
         history: &[],
         times: &[],
+        now: "2026-11-21T14:00:00Z".parse().unwrap(),
         log: LogEvidence::None,
     };
     assert!(FailureCard::new(&nothing).text().contains("no status"));

@@ -2,6 +2,7 @@
 
 use crate::projection::message::MIN_TOKEN_TIME;
 use crate::projection::rows::Weigh;
+use crate::projection::starts::FirstToken;
 use crate::projection::usage::Usage;
 use crate::{Outcome, Seq};
 use jiff::{SignedDuration, Timestamp};
@@ -73,9 +74,8 @@ pub struct NodeMetrics {
     pub seq: Seq,
     /// Its output.
     pub work: Work,
-    /// Time from the start of its newest execution to the first token, if there are `tasks` events.
-    pub to_first_token: Option<SignedDuration>,
-    pub(super) execution_began: Option<Timestamp>,
+    /// The time to first token of its newest model call, if known.
+    pub first_token: Option<FirstToken>,
 }
 
 /// The calls of one model in a run.
@@ -200,7 +200,7 @@ impl RunMetrics {
         if self.nodes.len() >= MAX_NAMES {
             return None;
         }
-        self.nodes.push(NodeMetrics { name, seq, work: Work::default(), to_first_token: None, execution_began: None });
+        self.nodes.push(NodeMetrics { name, seq, work: Work::default(), first_token: None });
         Some(self.nodes.len() - 1)
     }
 }

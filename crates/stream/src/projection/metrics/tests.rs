@@ -96,7 +96,10 @@ fn metrics_of_a_run_that_we_started() {
     );
     assert_eq!((run.work.chunks_per_second(), run.work.tokens_per_second()), (Some(10.0), Some(150.0)));
     let node = script.node("chat");
-    assert_eq!((node.to_first_token, run.work.calls, run.unnamed().1), (ms(400), 1, 0));
+    assert_eq!(
+        (node.first_token.map(|first| first.after.as_millis()), run.work.calls, run.unnamed().1),
+        (Some(400), 1, 0)
+    );
     let sums = node_sums(run, &script.projections.timeline, at(9_000));
     let visits: Vec<u64> = sums.iter().filter_map(|sum| Some(sum.activity.as_ref()?.visits)).collect();
     assert_eq!((visits, sums[0].time()), (vec![1], Some(Duration::from_millis(1015))));
@@ -294,4 +297,68 @@ fn messages_of_a_subgraph_have_the_node_of_its_tasks() {
         .event(2, "messages", &format!("[{piece},{origin}]"));
     let names: Vec<&str> = script.run().nodes.iter().map(|node| &*node.name).collect();
     assert_eq!((names, script.node("critic:read").work.usage.input), (vec!["critic:read"], 11));
+}
+
+/// Returns the time to first token of a message in milliseconds, and whether it is exact.
+fn first_token(script: &Script, id: &str) -> Option<(u128, bool)> {
+    let first = script.projections.messages.with_id(id)?.first_token()?;
+    Some((first.after.as_millis(), first.is_exact))
+}
+
+impl Script {
+    fn token_of_task(&mut self, ms: i64, id: &str, task: &str) -> &mut Self {
+        let piece = format!(r#"{{"type":"AIMessageChunk","id":"{id}","content":"x"}}"#);
+        let meta = format!(r#"{{"langgraph_node":"chat","langgraph_checkpoint_ns":"{task}"}}"#);
+        self.event(ms, "messages", &format!("[{piece},{meta}]"))
+    }
+}
+
+#[test]
+fn time_to_first_token_counts_from_the_start_of_the_call() {
+    let mut script = Script::default();
+    script
+        .event(100, "metadata", &metadata(1))
+        .event(200, "tasks", r#"{"id":"t1","name":"chat","input":{},"triggers":[]}"#)
+        .event(210, "tasks", r#"{"id":"t2","name":"chat","input":{},"triggers":[]}"#)
+        // Tasks of one node in parallel, each with a call.
+        .token_of_task(500, "a", "chat:t1")
+        .token_of_task(600, "b", "chat:t2")
+        // When the next call of a task started is not known.
+        .token_of_task(900, "c", "chat:t1")
+        .event(1000, "events", r#"{"event":"on_chat_model_start","run_id":"d","data":{}}"#)
+        .token_of_task(1300, "lc_run--d", "chat:t2");
+    assert_eq!(first_token(&script, "a"), Some((290, false)));
+    assert_eq!(first_token(&script, "b"), Some((390, false)));
+    assert_eq!(first_token(&script, "c"), None);
+    assert_eq!(first_token(&script, "lc_run--d"), Some((300, true)));
+    // The node shows its newest call; the run counts from its own start.
+    assert_eq!(script.node("chat").first_token.map(|first| first.after.as_millis()), Some(300));
+    assert_eq!(script.run().to_first_token(), ms(400));
+}
+
+#[test]
+fn calls_inside_of_a_task_without_events_share_its_start_once() {
+    let mut script = Script::default();
+    script
+        .event(100, "metadata", &metadata(1))
+        .event(200, "tasks", r#"{"id":"t1","name":"research","input":{},"triggers":[]}"#)
+        .event(200, "values", "{}")
+        // A subgraph whose steps the stream doesn't contain.
+        .token_of_task(700, "a", "research:t1|chat:u1")
+        .token_of_task(3_000, "b", "research:t1|chat:u2");
+    assert_eq!((first_token(&script, "a"), first_token(&script, "b")), (Some((500, false)), None));
+}
+
+#[test]
+fn the_next_step_starts_after_the_messages_of_the_previous_one() {
+    // Without states or tasks, only the messages show the steps.
+    let mut script = Script::default();
+    script.event(100, "metadata", &metadata(1));
+    for (ms, id, step) in [(300, "a", 1), (800, "a", 1), (1_500, "b", 2), (1_600, "b", 2)] {
+        let piece = format!(r#"{{"type":"AIMessageChunk","id":"{id}","content":"x"}}"#);
+        let meta =
+            format!(r#"{{"langgraph_node":"chat","langgraph_step":{step},"langgraph_checkpoint_ns":"chat:{id}"}}"#);
+        script.event(ms, "messages", &format!("[{piece},{meta}]"));
+    }
+    assert_eq!((first_token(&script, "a"), first_token(&script, "b")), (Some((200, false)), Some((700, false))));
 }

@@ -219,7 +219,7 @@ fn messages_of_the_state_and_the_stream_are_merged() {
     assert_eq!(log.projections.messages.items().len(), 3);
     let answer = &log.projections.messages.items()[1];
     assert_eq!((answer.text.as_str(), answer.chunks, answer.node.as_deref()), ("Hello there", 2, Some("chat")));
-    assert_eq!(answer.time_to_first().unwrap().as_secs(), 2, "measured from the end of the previous step");
+    assert_eq!(answer.first_token().unwrap().after.as_secs(), 2, "measured from the end of the previous step");
     // Messages that were removed from the state are gone.
     log.thread("idle", json!([message("2", "ai", "Hello there")]), json!([]));
     assert_eq!(items(&log).iter().map(|item| item.0.as_str()).collect::<Vec<_>>(), ["Hello there"]);

@@ -73,9 +73,10 @@ impl Timeline {
             };
             let key = known.unwrap_or_else(|| {
                 let key = self.add_call(BarKind::Model, node, model.unwrap_or(UNNAMED), id, stamp);
+                if is_chunk {
+                    self.start_before_first_token(key, stamp);
                 // Without chunks only the end of the call is known.
-                if !is_chunk
-                    && complete != Some(false)
+                } else if complete != Some(false)
                     && let Some(began) = node.and_then(|node| self.bar(node)).map(|bar| bar.started)
                     && let Some(bar) = self.bar_mut(key)
                 {
@@ -101,6 +102,20 @@ impl Timeline {
         }
         if message.is_finish() || complete == Some(true) || (complete.is_none() && !is_chunk) {
             self.close(model_call, BarState::Done, None, stamp);
+        }
+    }
+
+    /// Moves the start of a new model call to before its first chunk, so that the call includes its time to first token.
+    fn start_before_first_token(&mut self, key: u64, stamp: EventStamp) {
+        let Some(started) = self.called_before.and_then(|before| stamp.time.checked_sub(before).ok()) else { return };
+        let mut next = Some(key);
+        // Its nodes contain it, as far as their own starts are estimates.
+        while let Some(bar) = next.and_then(|key| self.bar_mut(key)).filter(|bar| bar.estimated) {
+            bar.started = bar.started.min(started);
+            next = bar.parent;
+        }
+        if let Some(attempt) = self.newest_attempt() {
+            attempt.started = attempt.started.min(started);
         }
     }
 

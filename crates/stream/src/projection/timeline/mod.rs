@@ -327,6 +327,8 @@ pub struct Timeline {
     run_id: Option<Arc<str>>,
     /// Set if the current event has the server's time: how far that is ahead of our clock, if known.
     server: Option<Option<SignedDuration>>,
+    /// How long before the current event the model call of its message started, if known.
+    called_before: Option<SignedDuration>,
     /// Bars of the newest attempt, by task id, callback run id, message id or tool call id.
     ids: HashMap<Arc<str>, u64>,
     /// The nodes of announced messages, by message id.
@@ -349,6 +351,7 @@ impl Default for Timeline {
             names: Interner::default(),
             run_id: None,
             server: None,
+            called_before: None,
             ids: HashMap::new(),
             announced: HashMap::new(),
             streaming: HashMap::new(),

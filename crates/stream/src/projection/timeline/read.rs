@@ -6,7 +6,7 @@ use super::{BarKind, BarSource, BarState, Clock, Timeline};
 use crate::projection::summary::summary;
 use crate::protocol::{Interrupt, Items, MessageOrigin, Payload, Task, Write, text};
 use crate::{Namespace, error_text};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,9 +15,10 @@ use std::sync::Arc;
 const DETAIL: usize = 160;
 
 impl Timeline {
-    /// Applies an event.
-    pub(in crate::projection) fn apply_event(&mut self, payload: &Payload<'_>) {
+    /// Applies an event. `called_before` is how long before it the model call of its message started, if known.
+    pub(in crate::projection) fn apply_event(&mut self, payload: &Payload<'_>, called_before: Option<SignedDuration>) {
         let event = payload.event;
+        self.called_before = called_before;
         let timed = self.event_time(event);
         self.server = timed.server;
         let stamp = |source| EventStamp { seq: event.seq, time: timed.at, known: timed.known, source };

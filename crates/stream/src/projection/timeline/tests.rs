@@ -23,7 +23,7 @@ impl Script {
         let (name, ns) = EventNames::default().split(name);
         let data = Data::Json(data.into());
         let event = Event { seq: self.seq, at: Self::at(ms), conn: 1, replayed: false, name, ns, id: None, data };
-        self.timeline.apply_event(&Payload::of(&event).paired(&mut PairMetadata::default()));
+        self.timeline.apply_event(&Payload::of(&event).paired(&mut PairMetadata::default()), None);
         self.seq
     }
 

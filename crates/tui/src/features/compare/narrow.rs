@@ -37,8 +37,8 @@ pub(super) fn draw(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         let tone = if page.focus == which { Tone::Focus } else { Tone::Dim };
         let side = page.side(which);
         let status = side.map(|side| if side.is_running { "running" } else { &*side.status }).unwrap_or_default();
-        let mut line = Line::of(tone, &format!("{name}  ")).with(Tone::Plain, &page.title(which));
-        if let Some((_, error)) = page.missing(which) {
+        let mut line = Line::of(tone, &format!("{name}  ")).with(Tone::Plain, &page.title(cx.session, which));
+        if let Some(error) = page.missing(which) {
             line = line.right(error.map_or(Tone::Dim, |_| Tone::Bad), error.unwrap_or("loading…"));
         } else {
             line = line.right(Tone::Dim, status);

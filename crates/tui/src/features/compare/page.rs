@@ -224,23 +224,29 @@ impl ComparePage {
         self.state.as_deref().unwrap_or_default()
     }
 
-    /// Returns what is shown in place of a side: its title, and the error if it failed.
-    pub(super) fn missing(&self, which: usize) -> Option<(String, Option<&str>)> {
+    /// Returns whether a side is not there, and the error if it failed.
+    pub(super) fn missing(&self, which: usize) -> Option<Option<&str>> {
         let side = &self.sides[which];
         if side.loaded.is_some() && side.error.is_none() {
             return None;
         }
-        let title = side.from.as_ref().map(SideRef::title).unwrap_or_default();
-        Some((title, side.error.as_deref()))
+        Some(side.error.as_deref())
     }
 
     /// Returns the title of a side.
-    pub(super) fn title(&self, which: usize) -> String {
+    pub(super) fn title(&self, session: &Session, which: usize) -> String {
         let side = &self.sides[which];
-        match (&side.loaded, &side.from) {
+        let name = match (&side.loaded, &side.from) {
             (Some(loaded), _) => loaded.name.clone(),
             (None, Some(from)) => from.title(),
             (None, None) => String::new(),
+        };
+        let [a, b] = [0, 1].map(|n| self.sides[n].from.as_ref());
+        // Two profiles may have deployments of the same name in one region: only their own names tell them apart.
+        let are_alike = a.zip(b).is_some_and(|(a, b)| a.looks_like(b, session));
+        match side.from.as_ref().filter(|_| !are_alike) {
+            Some(from) => from.shown_title(&name, session),
+            None => name,
         }
     }
 

@@ -55,7 +55,7 @@ pub(super) fn wide(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         let pad = columns(area.w.into());
         let head = row_text(&[" STEP", "NODE", "TOOK", "TOKENS"], pad);
         canvas.line(area.x, area.y - 1, area.w, &Line::of(Tone::Dim, &head));
-        if let Some((_, error)) = page.missing(which) {
+        if let Some(error) = page.missing(which) {
             let (tone, words) = error.map_or((Tone::Dim, "loading…"), |error| (Tone::Bad, error));
             canvas.words(Area { y: area.y.saturating_sub(1), ..area }, tone, words);
         } else if page.side(which).is_some_and(|side| side.steps.is_empty()) {
@@ -97,7 +97,7 @@ fn place(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let room = usize::from(w).saturating_sub(2 + 15 + text::width(&right) + 3 + 7) / 2;
     for (which, name) in ["A ", "B "].into_iter().enumerate() {
         line.push(Tone::Accent, if which == 0 { name } else { "   B " });
-        line.push(Tone::Plain, &text::fit(&text::clean(&page.title(which)), room));
+        line.push(Tone::Plain, &text::fit(&text::clean(&page.title(cx.session, which)), room));
     }
     canvas.line(1, 1, w.saturating_sub(2), &line.right(Tone::Dim, &right));
 }

@@ -77,7 +77,7 @@ impl Column {
 /// An order of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
-    /// Failed, then waiting for a person, then in progress, then the rest; the newest revision first.
+    /// Failed, then waiting for a person, then stuck, then in progress, then the rest; the newest revision first.
     #[default]
     Problems,
     Name,
@@ -149,10 +149,11 @@ fn urgency(row: &Row) -> u8 {
         Some(Phase::Failed) => 0,
         _ if row.counts.failed > 0 => 1,
         _ if row.counts.waiting > 0 => 2,
-        Some(Phase::Moving | Phase::Waiting | Phase::Unknown) => 3,
-        Some(Phase::Interrupted | Phase::Skipped) => 4,
-        Some(Phase::Deployed) => 5,
-        None => 6,
+        _ if row.counts.stuck > 0 => 3,
+        Some(Phase::Moving | Phase::Waiting | Phase::Unknown) => 4,
+        Some(Phase::Interrupted | Phase::Skipped) => 5,
+        Some(Phase::Deployed) => 6,
+        None => 7,
     }
 }
 
@@ -179,10 +180,12 @@ pub struct Widths {
     pub message: u16,
     /// 0 without agent servers that are not deployed.
     pub url: u16,
+    /// Whether all rows are agent servers without a control plane, which have no revisions.
+    pub only_servers: bool,
 }
 
-/// Returns the columns that fit. By priority: name, newest revision with its age, serving, region, the counts, the last 24
-/// hours, the commit, its message. The commit and the message get the rest, as far as they are longer.
+/// Returns the columns that fit. By priority: name, newest revision, the threads that wait and that failed, region, serving, age,
+/// busy threads, the last 24 hours, the commit, its message. The message and the commit get the rest, as far as they are longer.
 pub fn layout(width: u16, longest: Widths) -> Vec<Place> {
     let region = if width < 100 && longest.tag <= 3 { 2.max(longest.tag) } else { longest.tag.clamp(6, 14) };
     // Each with the gap before it.
@@ -190,11 +193,11 @@ pub fn layout(width: u16, longest: Widths) -> Vec<Place> {
         |longest: u16, (min, max): (u16, u16)| if longest == 0 { u16::MAX } else { longest.clamp(min, max) };
     let wanted: [(Column, u16, u16); 11] = [
         (Column::Newest, if width < 72 { 15 } else { 17 }, 1),
-        (Column::Age, 4, 1),
-        (Column::Serving, 9, 2),
-        (Column::Region, region, 1),
         (Column::Waiting, 4, 1),
         (Column::Failed, 4, 1),
+        (Column::Region, region, 1),
+        (Column::Serving, 9, 2),
+        (Column::Age, 4, 1),
         (Column::Busy, 4, 1),
         (Column::Past, 24, 2),
         (Column::Commit, longest.commit.clamp(6, 16), 2),
@@ -205,7 +208,11 @@ pub fn layout(width: u16, longest: Widths) -> Vec<Place> {
     let least_name = name.min(if width < 72 { 14 } else { 18 });
     let mut room = width.saturating_sub(GUTTER + 1 + least_name);
     let mut chosen = Vec::new();
+    let of_revisions = [Column::Age, Column::Serving, Column::Past, Column::Commit, Column::Message];
     for (column, width, gap) in wanted {
+        if longest.only_servers && of_revisions.contains(&column) {
+            continue;
+        }
         if width.saturating_add(gap) <= room {
             room -= width + gap;
             chosen.push((column, width, gap));
@@ -220,7 +227,13 @@ pub fn layout(width: u16, longest: Widths) -> Vec<Place> {
     };
     let mut name_width = least_name;
     grow(&mut name_width, name);
-    for (column, to) in [(Column::Commit, longest.commit.min(40)), (Column::Message, longest.message.min(72))] {
+    // Most messages first, which say more than a long name of an image or a branch; then long ones.
+    let wanted = [
+        (Column::Message, longest.message.min(28)),
+        (Column::Commit, longest.commit.min(40)),
+        (Column::Message, longest.message.min(72)),
+    ];
+    for (column, to) in wanted {
         chosen.iter_mut().filter(|(c, ..)| *c == column).for_each(|(_, width, _)| grow(width, to));
     }
     let mut places = vec![(Column::Name, name_width, 0)];
@@ -240,7 +253,7 @@ mod tests {
 
     #[test]
     fn columns_fit_and_a_wide_table_has_all_of_them() {
-        let longest = Widths { name: 18, tag: 2, commit: 14, message: 40, url: 30 };
+        let longest = Widths { name: 18, tag: 2, commit: 14, message: 40, url: 30, only_servers: false };
         for width in 30..=300 {
             let places = layout(width, longest);
             let last = places.last().expect("there is always a name column");
@@ -248,7 +261,7 @@ mod tests {
             assert!(places.windows(2).all(|p| p[0].x + p[0].width < p[1].x), "{width}: {places:?}");
         }
         let titles = |width| layout(width, longest).iter().map(|p| p.column.title(p.width)).collect::<Vec<_>>();
-        assert_eq!(titles(60), ["NAME", "RG", "NEWEST REVISION", "AGE", "SERVING", "WAIT"]);
+        assert_eq!(titles(60), ["NAME", "RG", "NEWEST REVISION", "SERVING", "WAIT", "FAIL"]);
         assert_eq!(titles(80), ["NAME", "RG", "NEWEST REVISION", "AGE", "SERVING", "BUSY", "WAIT", "FAIL"]);
         let wide = [
             "NAME",
@@ -268,12 +281,19 @@ mod tests {
     }
 
     #[test]
+    fn agent_servers_without_a_control_plane_have_no_columns_about_revisions() {
+        let longest = Widths { name: 18, tag: 2, commit: 0, message: 0, url: 30, only_servers: true };
+        let titles = layout(138, longest).iter().map(|p| p.column.title(p.width)).collect::<Vec<_>>();
+        assert_eq!(titles, ["NAME", "REGION", "NEWEST REVISION", "BUSY", "WAIT", "FAIL", "AGENT SERVER"]);
+    }
+
+    #[test]
     fn commits_and_messages_get_the_free_columns() {
         let width = |longest, width, column| {
             let places = layout(width, longest);
             places.iter().find(|place| place.column == column).map(|place| place.width)
         };
-        let longest = Widths { name: 18, tag: 2, commit: 31, message: 40, url: 0 };
+        let longest = Widths { name: 18, tag: 2, commit: 31, message: 40, url: 0, only_servers: false };
         assert_eq!(width(longest, 198, Column::Commit), Some(31));
         assert_eq!(width(longest, 198, Column::Message), Some(40));
         // Without any message there is no column, and the commit gets its room.

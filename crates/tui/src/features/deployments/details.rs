@@ -4,13 +4,15 @@ use super::Deployments;
 use super::list::Row;
 use super::revisions::History;
 use super::revisions_view::{phase_word, phases_line, role_of, status_message, took};
-use super::view::{phase_line, revision_age};
+use super::view::{about_state, phase_line, revision_age};
 use crate::session::Cx;
 use crate::session::msg::RevisionRef;
 use crate::session::profile::server_software;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::status::STUCK;
 use crate::widgets::strip::time_bars;
+use crate::widgets::theme::deployment_badge;
 use runtail_api::ApiError;
 use runtail_core::model::{FailureCard, LogStep, Phase, Revision, compare, without_natural};
 use runtail_core::text;
@@ -22,6 +24,8 @@ pub const MAX_CARDS: usize = 50;
 const MAX_ERROR: usize = 4;
 /// Cells of the longest bar.
 const BAR: usize = 12;
+/// The sentence about a deployment that no longer exists.
+pub(super) const GONE: &str = "This deployment was deleted.";
 /// Columns of the names on the left.
 const NAMES: usize = 9;
 
@@ -73,7 +77,7 @@ pub(super) fn details(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let Some(row) = d.list.selected() else { return };
     let Some(revision) = d.detailed(row) else { return };
     let mut lines = match revision.phase() {
-        Phase::Failed => failure(d, row, revision, width),
+        Phase::Failed => failure(d, cx, row, revision, width),
         _ => facts(d, cx, row, revision, width),
     };
     let height = usize::from(area.h);
@@ -88,7 +92,7 @@ pub(super) fn details(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
 }
 
 /// Returns why a revision failed, what serves instead, and where the time went.
-fn failure(d: &Deployments, row: &Row, revision: &Revision, width: usize) -> Vec<Line> {
+fn failure(d: &Deployments, cx: &Cx<'_>, row: &Row, revision: &Revision, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     match d.card(row, revision) {
         Some(Ok(card)) => {
@@ -100,11 +104,15 @@ fn failure(d: &Deployments, row: &Row, revision: &Revision, width: usize) -> Vec
         Some(Err(error)) => lines.push(Line::of(Tone::Plain, &format!("Couldn't load the log: {}.", error.badge()))),
         None => lines.push(Line::of(Tone::Dim, "Reading the log…")),
     }
+    let about = about_state(cx, row);
+    lines.extend(about.iter().flat_map(|about| wrap(about, width)).map(|part| Line::of(Tone::Plain, &part)));
     let phases = d.history().map(|history| (history, history.phases(&revision.id, jiff::Timestamp::MAX)));
     if let Some((history, phases)) = phases {
         let steps = d.card(row, revision).and_then(|card| card.as_ref().ok()).map_or(&[][..], |card| &card.times.steps);
-        lines.extend(time_line(took(history, revision, jiff::Timestamp::MAX), &phases, steps, width));
+        let profile = cx.session.profiles.get(row.profile);
+        lines.extend(time_line(took(cx, profile, history, revision), &phases, steps, width));
     }
+    lines.extend(threads(row));
     lines
 }
 
@@ -156,10 +164,13 @@ fn error_lines(said: &str, width: usize) -> Vec<Line> {
 
 /// Returns what serves although the newest revision failed, and what changed since.
 fn instead(d: &Deployments, card: &FailureCard) -> Option<String> {
-    let Some(good) = &card.last_good else { return card.service.clone() };
+    // What an unusual status of the deployment means is shown beside it.
+    let is_usual = d.list.selected().is_none_or(|row| row.state().is_usual());
+    let Some(good) = &card.last_good else { return card.service.clone().filter(|_| is_usual) };
     let is_serving = d.history().is_some_and(|history| {
         let row = d.list.selected().and_then(|row| row.deployment.as_ref());
-        history.roles(row, None).of(&good.id, "DEPLOYED") == runtail_core::model::RevisionRole::Serving
+        let roles = history.roles(row, None);
+        roles.of(&good.id, "DEPLOYED") == runtail_core::model::RevisionRole::Serving && !roles.is_assumed()
     });
     let name = good.made_from.clone().unwrap_or_else(|| text::short_id(&good.id));
     let state = if is_serving { "is still serving" } else { "was deployed before" };
@@ -183,7 +194,7 @@ fn short_path(path: &str) -> &str {
 
 /// Returns the total time and a bar for each observed status, else for each step of the build log.
 fn time_line(
-    total: Option<Duration>,
+    total: Option<String>,
     phases: &[(String, Duration, bool)],
     steps: &[LogStep],
     width: usize,
@@ -191,7 +202,7 @@ fn time_line(
     let mut line = Line::new();
     if let Some(total) = total {
         line.push(Tone::Dim, &format!("{:<NAMES$}", "took"));
-        line.push(Tone::Plain, &format!("{}   ", text::duration(total)));
+        line.push(Tone::Plain, &format!("{total}   "));
     }
     let times: Vec<(String, Duration, String)> = match phases {
         [] => steps.iter().map(|step| (step.name.clone(), step.spent, text::duration(step.spent))).collect(),
@@ -214,6 +225,7 @@ fn facts(d: &Deployments, cx: &Cx<'_>, row: &Row, revision: &Revision, width: us
     let age = profile.map(|profile| revision_age(profile, revision, cx.session.now)).unwrap_or_default();
     let mut first = phase_line(revision).with(Tone::Dim, &format!(" {age} ago"));
     let mut lines = Vec::new();
+    let about = if row.gone { Some(GONE.to_string()) } else { about_state(cx, row) };
     let name = |name: &str| Line::of(Tone::Dim, &format!("{name:<NAMES$}"));
     let Some(history) = d.history() else { return vec![first] };
     let (role, tone) = role_of(history, revision, d, cx);
@@ -222,6 +234,7 @@ fn facts(d: &Deployments, cx: &Cx<'_>, row: &Row, revision: &Revision, width: us
         first.push(tone, role);
     }
     lines.push(first);
+    lines.extend(about.iter().flat_map(|about| wrap(about, width)).map(|part| Line::of(Tone::Plain, &part)));
     if let Some(message) = status_message(revision) {
         lines.extend(wrap(message, width).iter().take(2).map(|part| Line::of(Tone::Plain, part)));
     }
@@ -230,11 +243,15 @@ fn facts(d: &Deployments, cx: &Cx<'_>, row: &Row, revision: &Revision, width: us
     let phases = history.phases(&revision.id, cx.session.now);
     if !revision.phase().is_final() {
         let mut line = name("so far");
+        if let Some(took) = took(cx, profile, history, revision) {
+            line.push(Tone::Plain, &format!("{took}   "));
+        }
         line.left.extend(phases_line(&phases, revision).left.into_iter().skip(1));
         lines.push(line);
-    } else if let Some(times) = time_line(took(history, revision, jiff::Timestamp::MAX), &phases, &[], width) {
+    } else if let Some(times) = time_line(took(cx, profile, history, revision), &phases, &[], width) {
         lines.push(times);
     }
+    lines.extend(threads(row));
     lines.extend(changed(history, revision).map(|text| name("changed").with(Tone::Plain, &text)));
     if let Some(deployment) = &row.deployment {
         let parts = [deployment.deployment_type.as_deref(), deployment.source.as_deref()];
@@ -251,6 +268,25 @@ fn facts(d: &Deployments, cx: &Cx<'_>, row: &Row, revision: &Revision, width: us
     }
     lines.push(name("id").with(Tone::Dim, &revision.id));
     lines
+}
+
+/// Returns the threads of a deployment that need a person, in the signs of the header; `None` without any.
+fn threads(row: &Row) -> Option<Line> {
+    let counts = row.counts;
+    let mut line = Line::of(Tone::Dim, &format!("{:<NAMES$}", "threads"));
+    let shown = [
+        (counts.waiting, "◆", "waiting", (Tone::Waiting, Tone::Waiting)),
+        (counts.failed, "✗", "failed", (Tone::Bad, Tone::Bad)),
+        (counts.stuck, "?", "stuck", STUCK),
+    ];
+    let mut gap = "";
+    for (count, glyph, word, (of_glyph, of_word)) in shown.into_iter().filter(|shown| shown.0 > 0) {
+        line.push(Tone::Plain, gap);
+        line.push(of_glyph, &format!("{glyph} "));
+        line.push(of_word, &format!("{} {word}", text::count(count as u64)));
+        gap = "   ";
+    }
+    (!gap.is_empty()).then_some(line)
 }
 
 /// Returns the fields in which a revision differs from the one before it.
@@ -326,7 +362,7 @@ pub(super) fn summary(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
             lines.extend([said, Line::of(Tone::Dim, row.url.as_deref().unwrap_or_default())]);
         }
         Some(revision) if revision.phase() == Phase::Failed => {
-            let whole = failure(d, row, revision, usize::MAX / 2).into_iter().next().unwrap_or_default();
+            let whole = failure(d, cx, row, revision, usize::MAX / 2).into_iter().next().unwrap_or_default();
             let mut rest = width;
             let mut first = Line::new();
             for piece in &whole.left {
@@ -346,6 +382,11 @@ pub(super) fn summary(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
             line.right = keys.left;
             lines.push(line);
         }
+        Some(_) if row.gone || !row.state().is_usual() => {
+            let about = if row.gone { Some(GONE.to_string()) } else { about_state(cx, row) };
+            let parts = about.iter().flat_map(|about| wrap(about, width)).take(2);
+            lines.extend(parts.map(|part| Line::of(Tone::Plain, &part)));
+        }
         Some(_) => {
             let revisions = d.history().into_iter().flat_map(|history| history.revisions.iter().take(2));
             for revision in revisions {
@@ -362,16 +403,29 @@ pub(super) fn summary(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     }
 }
 
+fn state_word(row: &Row) -> String {
+    let status = row.deployment.as_ref().and_then(|deployment| deployment.status.as_deref());
+    if row.gone { "gone".into() } else { deployment_badge(status).2 }
+}
+
 /// Returns the rule above the summary: the name and the state of the deployment.
 fn summary_rule(cx: &Cx<'_>, row: &Row, width: usize) -> Line {
     let mut line = Line::of(Tone::Dim, "── ").with(Tone::Strong, &row.name);
-    if let Some(revision) = &row.newest {
+    if row.gone || !row.state().is_usual() {
+        line.push(Tone::Dim, " · ");
+        line.push(Tone::Plain, &state_word(row));
+    } else if let Some(revision) = &row.newest {
         let profile = cx.session.profiles.get(row.profile);
         let age = profile.map(|profile| revision_age(profile, revision, cx.session.now)).unwrap_or_default();
         let tone = if revision.phase() == Phase::Failed { Tone::Bad } else { Tone::Plain };
         line.push(Tone::Dim, " · ");
         line.push(tone, &revision.status);
         line.push(Tone::Dim, &format!(" {age} ago"));
+    }
+    if row.counts.stuck > 0 {
+        line.push(Tone::Dim, " · ");
+        line.push(STUCK.0, "? ");
+        line.push(STUCK.1, &format!("{} stuck", text::count(row.counts.stuck as u64)));
     }
     let rest = width.saturating_sub(line.width() + 1);
     line.push(Tone::Dim, &format!(" {}", "─".repeat(rest)));

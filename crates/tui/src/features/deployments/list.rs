@@ -8,7 +8,7 @@ use crate::widgets::list::Picker;
 use jiff::{SignedDuration, Timestamp};
 use runtail_api::ApiError;
 use runtail_core::config::Profile;
-use runtail_core::model::{Deployment, Phase, Revision};
+use runtail_core::model::{Deployment, DeploymentState, Phase, Revision};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -93,8 +93,10 @@ pub struct ThreadCounts {
     pub busy: usize,
     /// Threads that wait for a person.
     pub waiting: usize,
-    /// Threads that failed lately or are stuck.
+    /// Threads that failed lately.
     pub failed: usize,
+    /// Threads whose run is stuck. They are busy, too.
+    pub stuck: usize,
 }
 
 /// One row of the list.
@@ -144,6 +146,11 @@ impl Row {
             (Some(_), Some(_)) => Live::Older,
             _ => Live::Unknown,
         }
+    }
+
+    /// Returns what the deployment's own status says about its use.
+    pub fn state(&self) -> DeploymentState {
+        DeploymentState::of(self.deployment.as_ref().and_then(|deployment| deployment.status.as_deref()))
     }
 
     /// Returns the id of the newest revision: the loaded one, or the one that the deployment's record names.
@@ -477,6 +484,11 @@ impl DeploymentList {
     /// Returns whether no row matches the filter.
     pub fn is_empty(&self) -> bool {
         self.view.is_empty()
+    }
+
+    /// Returns whether all rows are agent servers without a control plane.
+    pub fn has_only_servers(&self) -> bool {
+        self.rows.iter().all(|row| row.deployment.is_none())
     }
 
     /// Returns a row by its index in the view.

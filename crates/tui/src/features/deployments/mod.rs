@@ -7,6 +7,7 @@ pub mod list;
 mod panes;
 pub mod revisions;
 mod revisions_view;
+mod server_pane;
 mod subjects;
 mod subscriptions;
 pub mod update;
@@ -85,6 +86,7 @@ impl Deployments {
                 Some(_) => 0,
                 None => row.url.as_deref().map_or(0, width),
             }),
+            only_servers: self.list.has_only_servers(),
         };
         columns::layout(cx.area.w, widths)
     }

@@ -1,7 +1,7 @@
 //! The two panes: the list of deployments, and the revisions of the selected one.
 
 use super::columns::Order;
-use super::list::{Row, Sort};
+use super::list::{Live, Row, Sort};
 use super::{Deployments, details, revisions_view, view};
 use crate::input::action::{Action, Context};
 use crate::session::msg::{Described, Effect, LogRef, RevisionRef};
@@ -113,7 +113,20 @@ impl Deployments {
             (_, Context::Revisions) if self.revision_ids().is_empty() => {
                 Some(&["app.back", "app.refresh", "app.command", "app.help"])
             }
-            (_, Context::Revisions) => None,
+            (_, Context::Revisions) => {
+                let (_, revision) = self.chosen_revision(true)?;
+                let is_moving = revision.is_some_and(|revision| !revision.phase().is_final());
+                is_moving.then_some(
+                    &[
+                        "revisions.explain",
+                        "revisions.build_log",
+                        "revisions.watch",
+                        "revisions.interrupt",
+                        "app.command",
+                        "app.help",
+                    ][..],
+                )
+            }
             (None, _) if self.list.filter().is_empty() => {
                 Some(&["deployments.create", "app.profiles", "app.refresh", "app.command", "app.help"])
             }
@@ -372,7 +385,7 @@ impl Deployments {
             }
             Action::Open | Action::Right | Action::NewRun => {
                 let Some(server) = row.server(&cx.session.profiles) else {
-                    return Requests::error(no_address(&row.name));
+                    return Requests::error(no_address(cx, &row));
                 };
                 let mut out: Requests = Route::Server(server).into();
                 if action == Action::NewRun {
@@ -402,11 +415,14 @@ fn open_in_browser(session: &Session, row: &Row) -> Requests {
     }
 }
 
-fn no_address(name: &str) -> String {
-    format!(
-        "{name} has no agent server to open: neither `url` nor `source_config.custom_url` is set. \
-         It gets one when its first revision is deployed."
-    )
+/// Returns why a deployment has no agent server to open.
+fn no_address(cx: &Cx<'_>, row: &Row) -> String {
+    let why = match row.state().meaning(false) {
+        Some(meaning) => meaning.to_string(),
+        None if row.live() == Live::Unknown => "It gets one when its first revision is deployed.".into(),
+        None => format!("Press {} for its record.", cx.session.key("deployments.details")),
+    };
+    format!("{} has no agent server to open: neither `url` nor `source_config.custom_url` is set. {why}", row.name)
 }
 
 impl Component for ListPane<'_> {

@@ -1,22 +1,22 @@
 //! Draws the revisions of the selected deployment, newest first, with the time spent in each status.
 
-use super::Deployments;
 use super::list::Listed;
 use super::revisions::History;
-use super::view::{fit_commit, phase_line, region, revision_age};
+use super::view::{about_state, fit_commit, phase_line, region, responds, revision_age};
+use super::{Deployments, server_pane};
 use crate::session::Cx;
 use crate::session::msg::{NextPoll, RevisionRef};
-use crate::session::profile::server_software;
+use crate::session::profile::ProfileState;
 use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
-use crate::widgets::line::{Line, Tone};
+use crate::widgets::line::{Line, Tone, wrap};
 use jiff::Timestamp;
 use runtail_core::model::{Phase, Revision, RevisionRole};
 use runtail_core::text;
 use std::time::Duration;
 
-/// Columns of the duration and of the age.
-const TIMES: usize = 13;
+/// Columns of a duration that still grows, so that the columns beside it stay: `10m00s`.
+const GROWING: usize = 6;
 /// Minimum columns of the message.
 const MIN_MESSAGE: usize = 8;
 
@@ -62,11 +62,11 @@ fn poll_trouble(history: &History, cx: &Cx<'_>, halted: bool) -> Option<String> 
 pub(super) fn revisions(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>, has_details: bool) {
     let area = cx.area;
     let Some(row) = d.list.selected() else { return canvas.words(area, Tone::Dim, "No deployment selected.") };
-    let Some(deployment) = &row.deployment else { return agent_server(d, cx, canvas, area) };
+    let Some(deployment) = &row.deployment else { return server_pane::server(d, cx, canvas) };
     let history = d.history();
     let halted = cx.session.profiles.get(row.profile).is_some_and(|p| p.halted);
     if row.gone {
-        return canvas.words(area, Tone::Plain, "This deployment was deleted.");
+        return canvas.words(area, Tone::Plain, super::details::GONE);
     }
     if halted && history.is_none_or(|h| h.loaded_at.is_none()) {
         return canvas.words(area, Tone::Plain, "Not loaded: the key was rejected.\n\nPress r to retry.");
@@ -85,6 +85,12 @@ pub(super) fn revisions(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>, h
         let words = "The server's list was not sorted by date; sorted here.";
         canvas.foreign(rows.x + 3, rows.y, rows.w.saturating_sub(4), words, Tone::Dim);
         rows = below(rows, 1);
+    }
+    if let Some(about) = about_state(cx, row).filter(|_| !has_details) {
+        for part in wrap(&about, usize::from(rows.w.saturating_sub(4))) {
+            canvas.foreign(rows.x + 3, rows.y, rows.w.saturating_sub(4), &part, Tone::Plain);
+            rows = below(rows, 1);
+        }
     }
     let lines = lines(d, cx, history, columns, has_details);
     draw_lines(d, cx, history, deployment, &lines, rows, canvas);
@@ -174,39 +180,56 @@ struct Columns {
     /// 0 without a known message.
     message: usize,
     role: usize,
+    took: usize,
+    age: usize,
 }
 
 impl Columns {
     fn of(d: &Deployments, cx: &Cx<'_>, history: &History, width: usize) -> Columns {
         // As wide as the longest status, so that the next column stays aligned.
         let longest = history.revisions.iter().map(|r| text::width(&text::clean(&r.status)) + 2).max().unwrap_or(0);
-        let state = longest.clamp(14, 24);
+        let state = longest.clamp(10, 24);
         let roles = history.revisions.iter().map(|revision| text::width(listed_role(history, revision, d, cx).0));
         let role = roles.max().unwrap_or(0).max("ROLE".len());
-        let room = width.saturating_sub(state + 2 + 2 + role + TIMES);
+        let profile = d.list.selected().and_then(|row| cx.session.profiles.get(row.profile));
+        let width_of_took = |revision: &Revision| {
+            let width = took(cx, profile, history, revision).map_or(0, |took| text::width(&took));
+            if revision.phase().is_final() { width } else { width.max(GROWING) }
+        };
+        let took = history.revisions.iter().map(width_of_took).max().unwrap_or(0).max("TOOK".len());
+        let age = |revision: &Revision| profile.map_or(0, |one| revision_age(one, revision, cx.session.now).len());
+        let age = history.revisions.iter().map(age).max().unwrap_or(0).max("AGE".len());
+        let room = width.saturating_sub(state + 2 + 2 + role + 2 + took + 2 + age);
         let made_from = history.revisions.iter().map(|r| text::width(&text::clean(&made_from(r)))).max().unwrap_or(0);
         let message = history.revisions.iter().filter_map(|r| d.subjects.of(r)).map(text::width).max().unwrap_or(0);
-        // The commit first, cut to a branch and a hash if need be; then the message.
-        let commit = made_from.clamp(6, (room / 2).max(12));
-        match room.checked_sub(commit + 2).filter(|left| *left >= MIN_MESSAGE && message > 0) {
-            Some(left) => Columns { state, commit, message: left, role },
-            None => Columns { state, commit: room, message: 0, role },
-        }
+        let (commit, message) = shares(room, made_from, message);
+        Columns { state, commit, message, role, took, age }
     }
 
     fn head(self) -> Line {
-        let Columns { state, commit, message, role } = self;
+        let Columns { state, commit, message, role, took, age } = self;
         let mut text = format!("{:<state$}  {:<commit$}", "STATE", "COMMIT");
         if message > 0 {
             text.push_str(&format!("  {:<message$}", "MESSAGE"));
         }
-        text.push_str(&format!("  {:<role$}{:>7} {:>5}", "ROLE", "TOOK", "AGE"));
+        text.push_str(&format!("  {:<role$}  {:>took$}  {:>age$}", "ROLE", "TOOK", "AGE"));
         Line::of(Tone::Dim, &text)
     }
 
     /// Returns the columns before the role.
     fn before_role(self) -> usize {
         self.state + 2 + self.commit + if self.message > 0 { 2 + self.message } else { 0 }
+    }
+}
+
+/// Returns the columns of the commits and of the messages, by their longest ones; 0 if messages have no room. Messages are whole
+/// as long as commits keep enough to tell them apart.
+fn shares(room: usize, commit: usize, message: usize) -> (usize, usize) {
+    let least = commit.clamp(6, if room >= 40 { 20 } else { 12 });
+    let commit = commit.min(room.saturating_sub(message + 2)).max(least);
+    match room.checked_sub(commit + 2).filter(|left| *left >= MIN_MESSAGE && message > 0) {
+        Some(left) => (commit, left),
+        None => (room, 0),
     }
 }
 
@@ -217,6 +240,11 @@ pub(super) fn role_of(history: &History, revision: &Revision, d: &Deployments, c
     let profile = row.and_then(|row| cx.session.profiles.get(row.profile));
     let roles = history.roles(deployment, profile.and_then(|p| p.loaded_at));
     match roles.of(&revision.id, &revision.status) {
+        RevisionRole::Serving if row.is_some_and(|row| row.gone) => ("", Tone::Dim),
+        // The control plane does not say whether an unused deployment still serves, but its agent server may.
+        RevisionRole::Serving if row.is_some_and(|row| !row.state().is_usual() && !responds(cx, row)) => {
+            ("serving?", Tone::Dim)
+        }
         // The server does not report which revision serves traffic.
         RevisionRole::Serving if roles.derived => ("serving?", Tone::Good),
         role @ RevisionRole::Serving => (role.word(), Tone::Good),
@@ -228,7 +256,7 @@ pub(super) fn role_of(history: &History, revision: &Revision, d: &Deployments, c
 /// Returns the role of a revision if the list shows it. That others failed or were replaced is clear from their state and order.
 fn listed_role(history: &History, revision: &Revision, d: &Deployments, cx: &Cx<'_>) -> (&'static str, Tone) {
     match role_of(history, revision, d, cx) {
-        role @ (_, Tone::Good | Tone::Moving) => role,
+        role @ ((_, Tone::Good | Tone::Moving) | ("serving?", _)) => role,
         (_, tone) => ("", tone),
     }
 }
@@ -247,33 +275,43 @@ fn revision_line(history: &History, revision: &Revision, d: &Deployments, cx: &C
     pad(&mut line, columns.state + 2);
     line.push(Tone::Plain, &fit_commit(&made_from(revision), columns.commit));
     pad(&mut line, columns.state + 2 + columns.commit);
+    let (word, tone) = listed_role(history, revision, d, cx);
     if columns.message > 0 {
         let subject = d.subjects.of(revision).unwrap_or_default();
-        line.push(Tone::Plain, &format!("  {}", text::fit(subject, columns.message)));
+        // Few revisions have a role; the others' messages use its columns.
+        let room = columns.message + if word.is_empty() { 2 + columns.role } else { 0 };
+        line.push(Tone::Plain, &format!("  {}", text::fit(subject, room)));
     }
     pad(&mut line, columns.before_role());
-    let (word, tone) = listed_role(history, revision, d, cx);
-    line.push(tone, &format!("  {word}"));
+    if !word.is_empty() {
+        line.push(tone, &format!("  {word}"));
+    }
     pad(&mut line, columns.before_role() + 2 + columns.role);
     let profile = d.list.selected().and_then(|r| cx.session.profiles.get(r.profile));
     let age = profile.map(|p| revision_age(p, revision, cx.session.now)).unwrap_or_default();
-    let took = took(history, revision, cx.session.now).map(text::duration).unwrap_or_default();
-    line.push(Tone::Plain, &format!("{took:>7} "));
-    line.push(Tone::Dim, &format!("{age:>5}"));
+    let took = took(cx, profile, history, revision).unwrap_or_default();
+    let (of_took, of_age) = (columns.took, columns.age);
+    line.push(Tone::Plain, &format!("  {took:>of_took$}  "));
+    line.push(Tone::Dim, &format!("{age:>of_age$}"));
     line
 }
 
-/// Returns how long a revision took until it was final, by its record, or how long it has been in progress.
-pub(super) fn took(history: &History, revision: &Revision, now: Timestamp) -> Option<Duration> {
-    let created = revision.created_at?;
-    if !revision.phase().is_final() {
-        let phases = history.phases(&revision.id, now);
-        let seen: Duration = phases.iter().map(|(_, spent, _)| *spent).sum();
-        return (!seen.is_zero()).then_some(seen);
+/// Returns how long a revision took, or has been in progress. Where the server's times don't say it, at least as long as it was
+/// observed in progress.
+pub(super) fn took(
+    cx: &Cx<'_>,
+    profile: Option<&ProfileState>,
+    history: &History,
+    revision: &Revision,
+) -> Option<String> {
+    let now = cx.session.now;
+    let server_time = profile.map_or(now, |profile| profile.server_time(now));
+    if let Some(took) = revision.took(server_time) {
+        return Some(text::duration(took));
     }
-    let took = Duration::try_from(revision.updated_at? - created).ok()?;
-    // A record may change long after the rollout.
-    (took <= Duration::from_secs(6 * 3600)).then_some(took)
+    let seen = || history.phases(&revision.id, now).iter().map(|(_, spent, _)| *spent).sum::<Duration>();
+    let seen = (!revision.phase().is_final()).then(seen).filter(|seen| !seen.is_zero());
+    seen.map(|seen| format!("≥{}", text::duration(seen)))
 }
 
 /// Returns the time in each observed status.
@@ -302,21 +340,18 @@ pub(super) fn phase_word(status: &str) -> String {
     }
 }
 
-/// Draws what an agent server reports about itself, because without a control plane it has no revisions.
-fn agent_server(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>, area: Area) {
-    let server = d.list.selected().and_then(|r| r.server(&cx.session.profiles));
-    let Some(server) = server else { return };
-    let info = cx.lookup.server_info(&server);
-    match info.map(|i| (&i.value, &i.error)) {
-        Some((_, Some(error))) => canvas.words(area, Tone::Bad, &error.story()),
-        Some((Some(info), None)) => {
-            let text = format!(
-                "Agent server without a control plane: no revisions.\n\n{}\n{}",
-                server_software(info),
-                server.url.trim_end_matches('/')
-            );
-            canvas.words(area, Tone::Plain, &text);
-        }
-        _ => canvas.words(area, Tone::Dim, "Checking the server…"),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_get_the_room_that_commits_can_spare() {
+        // An image has a longer name than the commits of the other revisions.
+        assert_eq!(shares(26, 26, 12), (12, 12));
+        assert_eq!(shares(45, 26, 17), (26, 17));
+        assert_eq!(shares(60, 26, 70), (20, 38));
+        assert_eq!(shares(60, 12, 10), (12, 46));
+        assert_eq!(shares(20, 12, 30), (20, 0));
+        assert_eq!(shares(26, 12, 0), (26, 0));
     }
 }

@@ -12,7 +12,7 @@ use crate::widgets::line::{Line, Piece, Tone};
 use crate::widgets::theme::{deployment_badge, phase_glyph};
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind};
-use runtail_core::model::{Phase, Revision};
+use runtail_core::model::{NO_URL, Phase, Revision};
 use runtail_core::text;
 
 /// Draws the pane.
@@ -107,7 +107,10 @@ fn is_loading(profile: &ProfileState) -> bool {
 fn headers(d: &Deployments, canvas: &mut Canvas<'_>, columns: &[Place], x: u16, y: u16) {
     let sorted_by = d.list.sort().order.column();
     for place in columns {
-        let title = place.column.title(place.width);
+        let title = match place.column {
+            Column::Newest if d.list.has_only_servers() => "STATE",
+            column => column.title(place.width),
+        };
         let shift = if place.column.is_right() { place.width.saturating_sub(title.len() as u16) } else { 0 };
         let tone = if place.column == sorted_by { Tone::Strong } else { Tone::Dim };
         canvas.foreign(x + place.x + shift, y, place.width, title, tone);
@@ -131,7 +134,7 @@ fn cell(d: &Deployments, cx: &Cx<'_>, profile: &ProfileState, row: &Row, place: 
             let age = row.newest.as_ref().map(|revision| revision_age(profile, revision, now)).unwrap_or_default();
             Line::of(Tone::Dim, &age)
         }
-        Column::Serving => serving(d, profile, row, now),
+        Column::Serving => serving(d, cx, profile, row),
         Column::Past => match d.past.get(&row.id) {
             Some(past) => strip(&hours(past, row.newest.as_ref(), profile.server_time(now))),
             None => Line::new(),
@@ -158,18 +161,26 @@ pub(super) fn made_from(row: &Row) -> Option<String> {
     row.newest.as_ref()?.source_revision_config.made_from()
 }
 
-/// Cuts what a revision was made from (`main@9fceb02`) to a width, with its commit whole as long as there is room for it.
+/// Cuts what a revision was made from (`main@9fceb02`, `support-bot:1.4.2`) to a width. Its end tells revisions apart, so the name
+/// before the commit, digest or tag is cut first.
 pub(super) fn fit_commit(made_from: &str, width: usize) -> String {
-    let whole = text::clean(text::head(made_from, 400));
-    let cut = whole.rsplit_once('@').and_then(|(name, commit)| {
-        let room = width.checked_sub(text::width(commit) + 1).filter(|room| *room >= 3)?;
-        Some(format!("{}@{commit}", text::fit(name, room)))
-    });
-    match cut {
-        Some(cut) if text::width(&whole) > width => cut,
+    let whole = text::clean(text::head(made_from, 400)).into_owned();
+    if text::width(&whole) <= width {
+        return whole;
+    }
+    let Some(at) = whole.rfind(['@', ':']) else { return text::fit(&whole, width).into_owned() };
+    let (name, end) = whole.split_at(at);
+    // The digest of an image is as long as a commit then.
+    let is_hash = end.starts_with('@') && end.bytes().skip(1).all(|byte| byte.is_ascii_hexdigit());
+    let end = if is_hash { end.get(..SHORT_HASH + 1).unwrap_or(end) } else { end };
+    match width.checked_sub(text::width(end)) {
+        Some(room) if room > 0 => format!("{}{end}", text::fit(name, room)),
         _ => text::fit(&whole, width).into_owned(),
     }
 }
+
+/// Characters of a short commit or digest.
+const SHORT_HASH: usize = 7;
 
 /// Returns the status of the newest revision, or an unusual status of the deployment.
 fn newest(profile: &ProfileState, row: &Row) -> Line {
@@ -177,7 +188,7 @@ fn newest(profile: &ProfileState, row: &Row) -> Line {
     if row.gone {
         return Line::of(Tone::Plain, "■ ").with(Tone::Dim, "gone");
     }
-    if !matches!(status, None | Some("READY" | "AWAITING_DATABASE")) {
+    if !row.state().is_usual() {
         let (glyph, tone, word) = deployment_badge(status);
         return Line::of(tone, &format!("{glyph} ")).with(Tone::Plain, &word);
     }
@@ -203,10 +214,15 @@ pub(super) fn phase_line(revision: &Revision) -> Line {
     Line::of(tone, &format!("{glyph} ")).with(of_word, word)
 }
 
-/// Returns which revision serves: `newest`, `older` with its age, or `nothing`.
-fn serving(d: &Deployments, profile: &ProfileState, row: &Row, now: Timestamp) -> Line {
+/// Returns which revision serves: `newest`, `older` with its age, or `nothing`. A question mark means that a deployment is unused
+/// or being deleted, so that its active revision may not serve.
+fn serving(d: &Deployments, cx: &Cx<'_>, profile: &ProfileState, row: &Row) -> Line {
+    let now = cx.session.now;
     match row.live() {
         _ if row.gone => Line::new(),
+        live @ (Live::Newest | Live::Older) if !row.state().is_usual() && !responds(cx, row) => {
+            Line::of(Tone::Dim, &format!("{}?", live.word()))
+        }
         Live::Newest => Line::of(Tone::Dim, "newest"),
         Live::Older => {
             let active = row.deployment.as_ref().and_then(|deployment| deployment.active_revision_id.as_deref());
@@ -225,6 +241,18 @@ fn serving(d: &Deployments, profile: &ProfileState, row: &Row, now: Timestamp) -
         }
         Live::Unknown => Line::of(Tone::Dim, "–"),
     }
+}
+
+/// Returns whether the agent server of a row was seen to respond.
+pub(super) fn responds(cx: &Cx<'_>, row: &Row) -> bool {
+    let info = row.server(&cx.session.profiles).and_then(|server| cx.lookup.server_info(&server));
+    info.is_some_and(|info| info.value.is_some() && info.error.is_none())
+}
+
+/// Returns what an unusual status of a deployment means, and what isn't known of its agent server.
+pub(super) fn about_state(cx: &Cx<'_>, row: &Row) -> Option<String> {
+    let meaning = row.state().meaning(responds(cx, row))?;
+    Some(if row.url.is_some() { meaning.into() } else { format!("{meaning} {NO_URL}") })
 }
 
 /// An agent server without a control plane.
@@ -315,7 +343,12 @@ mod tests {
     fn a_long_ref_is_cut_before_its_commit() {
         assert_eq!(fit_commit("main@9fceb02", 16), "main@9fceb02");
         assert_eq!(fit_commit("fix/refund-rounding@0c11dd2", 16), "fix/ref…@0c11dd2");
-        assert_eq!(fit_commit("fix/refund-rounding@0c11dd2", 9), "fix/refu…");
+        assert_eq!(fit_commit("fix/refund-rounding@0c11dd2", 9), "…@0c11dd2");
+        assert_eq!(fit_commit("fix/refund-rounding@0c11dd2", 8), "fix/ref…");
+        // An image by its tag, or by the beginning of its digest.
+        assert_eq!(fit_commit("research-desk@8d4f12ab34cd", 26), "research-desk@8d4f12ab34cd");
+        assert_eq!(fit_commit("research-desk@8d4f12ab34cd", 16), "researc…@8d4f12a");
+        assert_eq!(fit_commit("support-bot:1.4.2", 12), "suppo…:1.4.2");
         assert_eq!(fit_commit("9fceb02", 4), "9fc…");
     }
 }

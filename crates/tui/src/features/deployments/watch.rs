@@ -48,6 +48,17 @@ impl Deployments {
         out
     }
 
+    /// Toggles the watch of a revision that may be of another row than the selected one.
+    pub fn toggle_watch_by_id(&mut self, session: &Session, of: RevisionRef) -> Requests {
+        let id = format!("{}/{}", of.profile, of.deployment);
+        let row = self.list.row(&id);
+        let name = row.map_or_else(|| of.deployment.to_string(), Row::title);
+        let listed = self.histories.get(&id).into_iter().flat_map(|history| &history.revisions);
+        let mut known = listed.chain(row.and_then(|row| row.newest.as_ref()));
+        let revision = known.find(|revision| revision.id == *of.revision).cloned();
+        self.toggle_watch(session, of, &name, revision.as_ref())
+    }
+
     fn watch(&mut self, session: &Session, of: RevisionRef, title: String, status: Option<String>) {
         let newest = self.list.row(&format!("{}/{}", of.profile, of.deployment)).and_then(|r| r.newest_id());
         let newest = newest.map(str::to_string);

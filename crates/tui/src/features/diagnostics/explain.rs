@@ -2,12 +2,12 @@
 
 use crate::input::action::{Action, Context};
 use crate::session::msg::{Described, LogRef, RevisionRef};
-use crate::session::{Cx, GUTTER, Page, Requests, Route};
+use crate::session::{Cx, GUTTER, Page, Request, Requests, Route};
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::strip::time_bars;
 use runtail_api::ApiError;
 use runtail_api::LogKind;
-use runtail_core::model::{CardLine, Change, FailureCard, Intent, Part, StepKind};
+use runtail_core::model::{CardLine, Change, FailureCard, Intent, Part, Phase, StepKind};
 use runtail_core::text;
 
 /// The explanation of a revision.
@@ -62,6 +62,11 @@ impl Explained {
                 match line.part {
                     Part::Next => {}
                     Part::Time => lines.push(build_steps(card, width)),
+                    // The card has the deployment's name on the command line.
+                    Part::Title => {
+                        let rest = line.text.strip_prefix(&card.deployment).unwrap_or(&line.text);
+                        lines.extend(wrapped(tone, &format!("{}{rest}", text::clean(&self.name)), width));
+                    }
                     _ => lines.extend(wrapped(tone, &line.text, width)),
                 }
             }
@@ -106,10 +111,14 @@ fn steps(cx: &Cx<'_>, card: &FailureCard, width: usize) -> Vec<Line> {
             StepKind::Compare => "card.compare",
             StepKind::Redeploy => "card.redeploy",
             StepKind::Rollback => "card.rollback",
-            StepKind::Advice | StepKind::Newer | StepKind::Wait => "",
+            StepKind::Wait => "card.watch",
+            StepKind::Interrupt => "card.interrupt",
+            StepKind::Advice | StepKind::Newer => "",
         };
+        // A command waits; the dashboard notifies.
+        let said = if step.kind == StepKind::Wait { "Be notified when it finishes" } else { &step.text };
         let key = if id.is_empty() { String::new() } else { cx.session.key(id) };
-        for (n, part) in wrap(&text::clean(&step.text), width.saturating_sub(7)).iter().enumerate() {
+        for (n, part) in wrap(&text::clean(said), width.saturating_sub(7)).iter().enumerate() {
             let key = if n == 0 { key.as_str() } else { "" };
             lines.push(Line::of(Tone::Key, &format!("    {key:<3}")).with(Tone::Plain, part));
         }
@@ -134,6 +143,11 @@ impl Page for Explained {
         let kind = match action {
             Action::BuildLog => LogKind::Build,
             Action::ServerLog => LogKind::Server,
+            Action::Watch => return Request::WatchRevision(self.of.clone()).into(),
+            Action::Interrupt => {
+                let (deployment, revision) = (self.of.deployment.to_string(), self.of.revision.to_string());
+                return self.change(Intent::Interrupt { deployment, revision });
+            }
             Action::Describe => return Route::Record(Described::Revision(self.of.clone())).into(),
             Action::Compare => {
                 return match self.changes() {
@@ -158,6 +172,22 @@ impl Page for Explained {
             _ => return Requests::none(),
         };
         Route::Logs(kind, vec![LogRef::of_revision(&self.of, &self.name)]).into()
+    }
+
+    fn hints(&self) -> Option<&'static [&'static str]> {
+        // Until the facts are known, only what fits every revision.
+        let Some(Ok(card)) = &self.card else {
+            return Some(&["card.build_log", "card.logs", "app.back", "app.command", "app.help"]);
+        };
+        match Phase::of(&card.status) {
+            Phase::Waiting | Phase::Moving | Phase::Unknown => {
+                Some(&["card.build_log", "card.watch", "card.interrupt", "app.back", "app.command", "app.help"])
+            }
+            Phase::Deployed => {
+                Some(&["card.logs", "card.redeploy", "card.compare", "app.back", "app.command", "app.help"])
+            }
+            Phase::Failed | Phase::Skipped | Phase::Interrupted => None,
+        }
     }
 
     fn profile(&self) -> Option<&str> {

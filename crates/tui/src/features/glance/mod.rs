@@ -46,8 +46,10 @@ pub struct Count {
 pub enum Opens {
     /// A row of the list of deployments, by its id.
     Deployment(String),
-    /// What waits on this server.
+    /// What waits on this server, or is stuck.
     Inbox(ServerRef),
+    /// The threads of this server, problems first.
+    Threads(ServerRef),
     Profiles,
     Nothing,
 }
@@ -57,6 +59,7 @@ pub enum Opens {
 pub enum Rank {
     Failed,
     Waiting,
+    Stuck,
     Moving,
     Ended,
     Good,
@@ -66,16 +69,32 @@ pub enum Rank {
 impl Rank {
     /// Returns whether a person is needed, so that the tile has a heavy frame.
     pub fn needs_person(self) -> bool {
-        matches!(self, Rank::Failed | Rank::Waiting)
+        matches!(self, Rank::Failed | Rank::Waiting | Rank::Stuck)
     }
 
-    /// Returns the tone of the whole tile, if it is filled.
-    fn fill(self) -> Option<Tone> {
+    /// Returns the tones of the inside and of the frame of a tile, if it is filled.
+    fn fill(self) -> Option<(Tone, Tone)> {
         match self {
-            Rank::Failed => Some(Tone::BannerFailed),
-            Rank::Waiting => Some(Tone::Banner),
+            Rank::Failed => Some((Tone::BannerFailed, Tone::Bad)),
+            Rank::Waiting => Some((Tone::Banner, Tone::Waiting)),
             _ => None,
         }
+    }
+}
+
+/// A reason for the state of a tile: `1 waiting`, and what is left out first where there is no room.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Reason {
+    pub text: String,
+    /// `, oldest 12m`
+    pub detail: String,
+    /// `, 12m`
+    pub brief: String,
+}
+
+impl From<String> for Reason {
+    fn from(text: String) -> Reason {
+        Reason { text, ..Reason::default() }
     }
 }
 
@@ -89,7 +108,7 @@ pub struct Tile {
     pub tone: Tone,
     pub name: String,
     pub region: String,
-    /// Its state in a few words.
-    pub about: String,
+    /// Its state in a few words, most important first.
+    pub reasons: Vec<Reason>,
     pub opens: Opens,
 }

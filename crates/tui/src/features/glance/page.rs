@@ -109,6 +109,7 @@ impl Component for GlancePage {
                     }
                     // This page stays below, so that Esc goes back to it.
                     Some(Opens::Inbox(server)) => Route::Inbox(server.clone()).into(),
+                    Some(Opens::Threads(server)) => Requests::from(Request::Close).and(Route::Server(server.clone())),
                     Some(Opens::Profiles) => Requests::from(Request::Close).and(Route::Profiles),
                     Some(Opens::Nothing) | None => Requests::none(),
                 };

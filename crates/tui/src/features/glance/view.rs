@@ -1,6 +1,6 @@
 //! Draws the strip with the counts, and the tiles.
 
-use super::{Count, Facts, Rank, Tile, digits};
+use super::{Count, Facts, Rank, Reason, Tile, digits};
 use crate::session::Session;
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
@@ -108,7 +108,7 @@ pub(super) fn merged(tiles: &[Tile], capacity: usize) -> Vec<Tile> {
         tone,
         name,
         region: String::new(),
-        about: String::new(),
+        reasons: Vec::new(),
         opens: super::Opens::Nothing,
     });
     shown
@@ -129,26 +129,24 @@ fn draw_tile(tile: &Tile, is_selected: bool, is_new: bool, area: Area, canvas: &
         ["┌", "─", "┐", "│", "└", "┘"]
     };
     let frame = match (is_selected, fill) {
-        (true, None) => Tone::Accent,
-        (_, Some(tone)) => tone,
+        (true, _) => Tone::Accent,
+        (false, Some((_, frame))) => frame,
         (false, None) => Tone::Dim,
     };
     let style = canvas.theme.style(frame);
     let inner = usize::from(area.w.saturating_sub(2));
-    let lines = area.h;
-    for line in 0..lines {
-        let text = match line {
-            0 => format!("{}{}{}", edges[0], edges[1].repeat(inner), edges[2]),
-            _ if line + 1 == lines => format!("{}{}{}", edges[4], edges[1].repeat(inner), edges[5]),
-            _ if fill.is_some() => format!("{}{}{}", edges[3], " ".repeat(inner), edges[3]),
-            _ => {
-                canvas.text(area.x + area.w - 1, area.y + line, 1, edges[3], style);
-                edges[3].to_string()
-            }
-        };
-        canvas.text(area.x, area.y + line, area.w, &text, style);
+    let last = area.h.saturating_sub(1);
+    canvas.text(area.x, area.y, area.w, &format!("{}{}{}", edges[0], edges[1].repeat(inner), edges[2]), style);
+    canvas.text(area.x, area.y + last, area.w, &format!("{}{}{}", edges[4], edges[1].repeat(inner), edges[5]), style);
+    for line in 1..last {
+        canvas.text(area.x, area.y + line, 1, edges[3], style);
+        canvas.text(area.x + area.w - 1, area.y + line, 1, edges[3], style);
+        // The frame isn't filled, so that neighbors don't look like one tile.
+        if let Some((inside, _)) = fill {
+            canvas.text(area.x + 1, area.y + line, area.w - 2, &" ".repeat(inner), canvas.theme.style(inside));
+        }
     }
-    let of = |tone: Tone| fill.unwrap_or(tone);
+    let of = |tone: Tone| fill.map_or(tone, |(inside, _)| inside);
     let is_calm = tile.rank == Rank::Good || tile.rank == Rank::Unknown;
     let name_tone = match (is_selected || is_new, is_calm) {
         (true, _) => Tone::Strong,
@@ -165,10 +163,32 @@ fn draw_tile(tile: &Tile, is_selected: bool, is_new: bool, area: Area, canvas: &
     if is_selected {
         canvas.foreign(area.x + 1, area.y + 1, 1, "▌", of(Tone::Accent));
     }
-    if lines >= 4 {
-        let tone = if is_calm { Tone::Dim } else { Tone::Plain };
-        canvas.foreign(area.x + 4, area.y + 2, inner as u16 - 3, &tile.about, of(tone));
+    let tone = if is_calm { Tone::Dim } else { Tone::Plain };
+    if area.h >= 4 {
+        canvas.foreign(area.x + 4, area.y + 2, inner as u16 - 3, &fitted(&tile.reasons, inner - 3), of(tone));
+    } else {
+        // A small tile has its state in the lower edge of its frame.
+        let said = fitted(&tile.reasons, inner.saturating_sub(3));
+        if !said.is_empty() {
+            let tone = fill.map_or(tone, |(_, frame)| frame);
+            canvas.foreign(area.x + 2, area.y + last, inner as u16 - 1, &format!(" {said} "), tone);
+        }
     }
+}
+
+/// Returns the reasons that fit, as many as possible, each in its longest form.
+fn fitted(reasons: &[Reason], width: usize) -> String {
+    let joined = |count: usize, form: u8| -> String {
+        let words = reasons.iter().take(count).map(|reason| match form {
+            0 => format!("{}{}", reason.text, reason.detail),
+            1 => format!("{}{}", reason.text, reason.brief),
+            _ => reason.text.clone(),
+        });
+        text::clean(&words.collect::<Vec<_>>().join(" · ")).into_owned()
+    };
+    let choices = (1..=reasons.len()).rev().flat_map(|count| [0, 1, 2].map(|form| joined(count, form)));
+    let fits = choices.into_iter().find(|said| text::width(said) <= width);
+    fits.unwrap_or_else(|| text::fit(&joined(1, 2), width).into_owned())
 }
 
 #[cfg(test)]
@@ -183,7 +203,7 @@ mod tests {
             tone: Tone::Good,
             name: format!("deployment {n}"),
             region: "us".into(),
-            about: String::new(),
+            reasons: Vec::new(),
             opens: super::super::Opens::Nothing,
         }
     }
@@ -202,5 +222,20 @@ mod tests {
         assert!(shown.len() <= grid.capacity());
         assert_eq!(shown.last().unwrap().name, "87 good");
         assert_eq!(merged(&many[..5], grid.capacity()).len(), 5);
+    }
+
+    #[test]
+    fn as_many_reasons_as_fit_are_shown() {
+        let failed = Reason::from("2 failed".to_string());
+        let waiting = Reason { text: "1 waiting".into(), detail: ", oldest 12m".into(), brief: ", 12m".into() };
+        let said = |reasons: &[Reason], width| fitted(reasons, width);
+        let both = [failed.clone(), waiting.clone()];
+        assert_eq!(said(&both, 40), "2 failed · 1 waiting, oldest 12m");
+        assert_eq!(said(&both, 28), "2 failed · 1 waiting, 12m");
+        assert_eq!(said(&both, 20), "2 failed · 1 waiting");
+        assert_eq!(said(&both, 19), "2 failed");
+        assert_eq!(said(&[waiting], 13), "1 waiting");
+        assert_eq!(said(&[failed], 5), "2 fa…");
+        assert_eq!(said(&[], 5), "");
     }
 }

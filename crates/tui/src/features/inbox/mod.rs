@@ -12,8 +12,8 @@ mod view;
 
 pub use news::{News, PageStatus};
 pub use page::InboxPage;
-pub use state::{FailedDeployment, Inbox, Listing, ProfileServers, Row, Target};
-pub use table::{place as place_name, thread as thread_name};
+pub use state::{Counts, FailedDeployment, Inbox, Listing, ProfileServers, Row, Target};
+pub use table::{Columns, line as row_line, place as place_name, thread as thread_name};
 
 #[cfg(test)]
 mod tests;

@@ -72,13 +72,7 @@ pub struct Listing {
 impl Listing {
     /// Returns the numbers of rows.
     pub fn counts(&self) -> Counts {
-        let count = |group| self.rows.iter().filter(|row| row.row.group() == group).count();
-        Counts {
-            waiting: count(InboxGroup::Waiting),
-            failed: count(InboxGroup::Failed),
-            stuck: count(InboxGroup::Stuck),
-            unfinished: count(InboxGroup::Unfinished),
-        }
+        Counts::of(self.rows.iter().map(|row| row.row.group()))
     }
 }
 
@@ -90,6 +84,21 @@ pub struct Counts {
     pub stuck: usize,
     /// Threads that a person stopped or edited with steps left to run: no answer is needed.
     pub unfinished: usize,
+}
+
+impl Counts {
+    fn of(groups: impl Iterator<Item = InboxGroup>) -> Counts {
+        let mut counts = Counts::default();
+        for group in groups {
+            match group {
+                InboxGroup::Waiting => counts.waiting += 1,
+                InboxGroup::Failed => counts.failed += 1,
+                InboxGroup::Stuck => counts.stuck += 1,
+                InboxGroup::Unfinished => counts.unfinished += 1,
+            }
+        }
+        counts
+    }
 }
 
 /// A deployment whose newest revision failed.
@@ -223,6 +232,14 @@ impl Inbox {
         is_complete.then(|| read.threads.iter().any(|known| known.thread_id == thread.id))
     }
 
+    /// Returns the rows of a server, the most urgent first; `None` if its last answer doesn't list every thread.
+    pub fn rows_of(&self, server: &ServerRef) -> Option<Vec<&Row>> {
+        let (_, read) = self.read_of(server)?;
+        let is_complete = !read.is_partial() && !read.is_unlisted;
+        let is_of = |row: &&Row| matches!(&row.target, Target::Thread(thread) if is_same(&thread.server, server));
+        is_complete.then(|| self.listing.rows.iter().filter(is_of).collect())
+    }
+
     /// Returns the answer of a server, which may be known by another name.
     fn read_of(&self, server: &ServerRef) -> Option<(&ServerRef, &ServerRead)> {
         self.reads.iter().find(|(known, _)| is_same(known, server))
@@ -296,11 +313,10 @@ impl Inbox {
         self.relist();
     }
 
-    /// Returns the threads of a server that are busy, wait for a person, and failed. A stuck one is busy.
-    pub fn counts_of(&self, server: &ServerRef) -> (usize, usize, usize) {
-        let Some((_, read)) = self.read_of(server) else { return (0, 0, 0) };
-        let count = |group| read.threads.iter().filter(|thread| thread.group() == group).count();
-        (read.busy, count(InboxGroup::Waiting), count(InboxGroup::Failed))
+    /// Returns the busy threads of a server, and those that need a person. A stuck one is busy, too.
+    pub fn counts_of(&self, server: &ServerRef) -> (usize, Counts) {
+        let Some((_, read)) = self.read_of(server) else { return Default::default() };
+        (read.busy, Counts::of(read.threads.iter().map(InboxThread::group)))
     }
 
     /// Returns the rows.
@@ -336,7 +352,7 @@ impl Inbox {
             let is_uniform = states.iter().all(|(_, state)| state == first);
             let named: Vec<(String, &State)> = match is_uniform {
                 true => vec![(clean(profile).into_owned(), first)],
-                false => states.iter().map(|(server, state)| (server_title(server), state)).collect(),
+                false => states.iter().map(|(server, state)| (self.server_title(server), state)).collect(),
             };
             for (name, state) in named {
                 match state {
@@ -348,7 +364,7 @@ impl Inbox {
             }
         }
         for (server, read) in &self.reads {
-            let title = server_title(server);
+            let title = self.server_title(server);
             listing.limits.extend(read.limits.iter().map(|limit| format!("{title}: {limit}")));
             for thread in &read.threads {
                 let is_stale = read.stale.contains(&thread.thread_id);
@@ -371,6 +387,17 @@ impl Inbox {
         }));
         listing.rows.sort_by(|a, b| compare_inbox(&a.row, &b.row));
         self.listing = Arc::new(listing);
+    }
+
+    /// Returns `lab`, or `eu › support-bot` for one of several servers.
+    fn server_title(&self, server: &ServerRef) -> String {
+        // A host is too long.
+        let region = self.regions.get(&server.profile).and_then(|region| region.as_deref());
+        let region = region.filter(|region| !region.contains(['.', ':'])).unwrap_or(&server.profile);
+        match server.profile == server.name {
+            true => clean(&server.profile).into_owned(),
+            false => format!("{} › {}", clean(region), clean(&server.name)),
+        }
     }
 
     fn state_of(&self, server: &ServerRef) -> State {
@@ -429,12 +456,4 @@ pub(super) fn is_same(a: &ServerRef, b: &ServerRef) -> bool {
 /// Returns the key of a thread, which doesn't depend on the name of its server.
 pub(super) fn thread_key(thread: &ThreadRef) -> String {
     format!("thread {} {} {}", thread.server.profile, address(&thread.server), thread.id)
-}
-
-/// Returns `lab`, or `eu › support-bot` for one of several servers.
-fn server_title(server: &ServerRef) -> String {
-    match server.profile == server.name {
-        true => clean(&server.profile).into_owned(),
-        false => format!("{} › {}", clean(&server.profile), clean(&server.name)),
-    }
 }

@@ -36,6 +36,12 @@ impl Columns {
         Columns { age: 4, state, deployment, thread, needs: width.saturating_sub(used), person }
     }
 
+    /// Lays out the columns for the rows of one server, which isn't named in each of them.
+    pub fn of_one_server(width: usize) -> Columns {
+        let columns = Columns::new(width);
+        Columns { deployment: 0, needs: columns.needs + columns.deployment + 2, ..columns }
+    }
+
     /// Returns the titles.
     pub fn head(self) -> Line {
         let mut line = Line::new();

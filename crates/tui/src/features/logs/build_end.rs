@@ -9,12 +9,9 @@ use jiff::{SignedDuration, Timestamp};
 use runtail_api::LogKind;
 use runtail_core::model::{Phase, Revision};
 use runtail_core::text;
-use std::time::Duration;
 
 /// How long after the end of a build its log is still read: servers publish lines late.
 const LATE_LINES: SignedDuration = SignedDuration::from_secs(60);
-/// A record may change long after a build.
-const LONGEST_BUILD: Duration = Duration::from_secs(6 * 3600);
 
 /// Returns whether the build of a revision is over. Its rollout may still be in progress.
 fn is_built(revision: &Revision) -> bool {
@@ -43,9 +40,7 @@ impl LogView {
         let [_] = self.sources.as_slice() else { return Line::of(Tone::Plain, "■ ").with(Tone::Dim, "ended") };
         let Some(revision) = self.built(cx, 0) else { return Line::new() };
         let (glyph, tone) = phase_glyph(revision.phase());
-        let took = revision.created_at.zip(revision.updated_at).filter(|_| revision.phase().is_final());
-        let took = took.and_then(|(created, updated)| Duration::try_from(updated - created).ok());
-        let took = took.filter(|took| *took <= LONGEST_BUILD && !took.is_zero());
+        let took = revision.took(cx.session.now).filter(|took| revision.phase().is_final() && !took.is_zero());
         let after = took.map(|took| format!(" after {}", text::duration(took))).unwrap_or_default();
         let of_word = if revision.phase() == Phase::Failed { Tone::Bad } else { Tone::Plain };
         Line::of(tone, &format!("{glyph} "))

@@ -202,7 +202,7 @@ impl StreamState {
         };
         // In the History view, the branch under the cursor.
         let tip = viewer.history.id_under_cursor().filter(|_| viewer.view() == View::History).map(str::to_string);
-        let title = format!("{} › thread {}", viewer.server.name, text::short_id(&id));
+        let title = format!("{} › thread {}", session.place(&viewer.server), text::short_id(&id));
         let of = BisectOf::Thread(ThreadRef { server: viewer.server.clone(), id }, tip);
         Ok(BisectPage { number, of, title, query, result: None })
     }

@@ -178,7 +178,10 @@ fn view_tabs(viewer: &Viewer, full: bool) -> Line {
     let mut line = Line::new();
     for view in &VIEWS {
         let chosen = *view == viewer.view();
-        let has_content = viewer.count(*view) > 0 || *view == View::Delivery;
+        let has_content = match view {
+            View::Delivery => viewer.reports_delivery(),
+            view => viewer.count(*view) > 0,
+        };
         line.push(if chosen { Tone::Accent } else { Tone::Dim }, &view.digit().to_string());
         if full || chosen {
             let tone = match (chosen, has_content) {
@@ -223,10 +226,15 @@ fn connection(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, brief: bool) ->
         part(Tone::Dim, &format!("? {} gap{s} · 8  ", text::count(gaps)));
     }
     if let Some(checkpoint) = viewer.shown_checkpoint() {
-        let at = checkpoint.at.map(|at| format!(", {}", super::views::clock(at, &cx.session.settings.tz)));
+        let at = checkpoint
+            .at
+            .filter(|_| !brief)
+            .map(|at| format!(", {}", super::views::clock(at, &cx.session.settings.tz)));
         part(Tone::Strong, &format!("at {}{} · G  ", checkpoint.name, at.unwrap_or_default()));
     }
     match (viewer.playhead(), viewer.follows(), viewer.unseen()) {
+        // The line below has the time and the key, too.
+        (Some(_), ..) if brief => {}
         (Some(playhead), ..) => {
             let at = playhead.time.map(|time| {
                 let age = text::age(Duration::try_from(cx.session.now - time).unwrap_or_default());

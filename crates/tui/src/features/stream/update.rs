@@ -1,5 +1,7 @@
 //! Actions of the stream viewer.
 
+mod in_view;
+
 use super::find::Typing;
 use super::modes_dialog::is_thread;
 use super::tabs::MAX_TABS;
@@ -121,18 +123,21 @@ impl StreamState {
 
     /// Moves to the next or previous landmark of a kind.
     fn go_to_next(&mut self, landmark: Landmark, forward: bool) -> Requests {
-        if self.tabs.shown_mut().is_none_or(|viewer| viewer.go_to_next(landmark, forward)) {
+        let Some(viewer) = self.tabs.shown_mut() else { return Requests::none() };
+        if viewer.go_to_next(landmark, forward) {
             return Requests::none();
         }
-        Requests::info(match (landmark, forward) {
-            (Landmark::Problem, true) => "No later failure, gap or run end yet.",
-            (Landmark::Problem, false) => "No earlier failure, gap or run end.",
-            (Landmark::Message, true) => "No later message yet.",
-            (Landmark::Message, false) => "No earlier message.",
-            (Landmark::Step, true) => "No later step yet.",
-            (Landmark::Step, false) => "No earlier step.",
-            (Landmark::Mark, true) => "No later mark. m marks an event.",
-            (Landmark::Mark, false) => "No earlier mark. m marks an event.",
+        let what = match landmark {
+            Landmark::Problem => "failure, gap or run end",
+            Landmark::Message => "message",
+            Landmark::Step => "step",
+            Landmark::Mark => "mark",
+        };
+        let when = if forward { "later" } else { "earlier" };
+        Requests::info(match landmark {
+            Landmark::Mark => format!("No {when} mark. m marks an event."),
+            _ if forward && !viewer.is_over() => format!("No {when} {what} yet."),
+            _ => format!("No {when} {what}."),
         })
     }
 
@@ -150,121 +155,15 @@ impl StreamState {
         }
     }
 
-    /// Switches the view or its display options. Returns `None` for other actions.
-    fn show_view(&mut self, action: Action) -> Option<Requests> {
-        let viewer = self.tabs.shown_mut()?;
-        match action {
-            Action::View1 => viewer.show(View::Messages),
-            Action::View2 => viewer.show(View::Updates),
-            Action::View3 => viewer.show(View::State),
-            Action::View4 => viewer.show(View::Timeline),
-            Action::View5 => viewer.show(View::Runs),
-            Action::View6 => viewer.show(View::Custom),
-            Action::View7 => viewer.show(View::Raw),
-            Action::View8 => viewer.show(View::Delivery),
-            Action::View9 => viewer.show(View::Graph),
-            Action::View0 => viewer.show(View::History),
-            Action::NextView => viewer.turn(1),
-            Action::PrevView => viewer.turn(-1),
-            Action::Split => viewer.toggle_split(),
-            Action::AsReceived => viewer.as_received = !viewer.as_received,
-            _ => return None,
-        }
-        Some(Requests::none())
-    }
-
-    /// Handles the actions of the State view. Returns `None` for actions that mean the same in all views.
-    fn handle_state_action(&mut self, action: Action) -> Option<Requests> {
-        let viewer = self.tabs.shown_mut().filter(|viewer| viewer.view() == View::State)?;
-        let shows_changes = viewer.shows_changes();
-        let forward = action == Action::NextMatch;
-        match action {
-            Action::Compare => {
-                if !viewer.toggle_changes_since_mark() {
-                    viewer.toggle_changes();
-                }
-            }
-            Action::Mark => {
-                let number = viewer.mark_state().map(|number| runtail_core::text::count(number + 1));
-                let text = number.map(|n| format!("State {n} is marked. Press = to compare with it."));
-                return Some(text.map(Requests::info).unwrap_or_default());
-            }
-            Action::Open | Action::Right if shows_changes => viewer.open_change(),
-            Action::Left if shows_changes => viewer.hide_changes(),
-            Action::PrevStep => viewer.step_state(-1),
-            Action::NextStep => viewer.step_state(1),
-            Action::NextMatch | Action::PrevMatch if viewer.searched().is_empty() => {
-                viewer.step_state(if forward { 1 } else { -1 });
-            }
-            Action::FoldAll | Action::UnfoldAll if shows_changes => return None,
-            _ => {
-                let tree = viewer.tree();
-                match (action, tree) {
-                    (Action::FoldAll | Action::UnfoldAll, Some(tree)) => tree.fold_all(action == Action::FoldAll),
-                    (Action::NextMatch | Action::PrevMatch, Some(tree)) => tree.next_match(forward),
-                    (Action::Left, Some(tree)) => tree.fold(),
-                    (Action::Right, Some(tree)) => tree.unfold(),
-                    (Action::Open, Some(tree)) => tree.toggle(),
-                    (Action::FoldAll | Action::UnfoldAll | Action::NextMatch | Action::PrevMatch, None)
-                    | (Action::Left | Action::Right | Action::Open, None) => {}
-                    _ => return None,
-                }
-            }
-        }
-        Some(Requests::none())
-    }
-
-    /// Handles the actions of the Timeline. Returns `None` for actions that mean the same in all views.
-    fn handle_timeline_action(&mut self, action: Action) -> Option<Requests> {
-        let viewer = self.tabs.shown_mut().filter(|viewer| viewer.view() == View::Timeline)?;
-        match action {
-            Action::Left | Action::Right => viewer.bar_sideways(action == Action::Right),
-            Action::UnfoldAll | Action::FoldAll => viewer.zoom_bars(action == Action::UnfoldAll),
-            Action::Export => {
-                let order = viewer.sort_bars();
-                return Some(Requests::info(format!("Bars are ordered by {order}. :export saves the view.")));
-            }
-            Action::Collapse => {
-                viewer.toggle_critical_path();
-            }
-            Action::Open => viewer.show(View::Messages),
-            Action::NextMatch | Action::PrevMatch if viewer.searched().is_empty() => {
-                if !viewer.next_bar_of_interest(action == Action::NextMatch) {
-                    return None;
-                }
-            }
-            _ => return None,
-        }
-        Some(Requests::none())
-    }
-
-    /// Handles the actions of Delivery. Returns `None` for actions that mean the same in all views.
-    fn handle_delivery_action(&mut self, action: Action) -> Option<Requests> {
-        let viewer = self.tabs.shown_mut().filter(|viewer| viewer.view() == View::Delivery)?;
-        match action {
-            Action::Describe => {
-                viewer.toggle_counters();
-            }
-            Action::Open => {
-                viewer.go_to_delivered();
-            }
-            Action::NextMatch | Action::PrevMatch if viewer.searched().is_empty() => {
-                if !viewer.next_delivery_problem(action == Action::NextMatch) {
-                    return None;
-                }
-            }
-            _ => return None,
-        }
-        Some(Requests::none())
-    }
-
     /// Moves to landmarks and in time. Returns `None` for other actions.
     fn navigate(&mut self, session: &Session, action: Action) -> Option<Requests> {
         let viewer = self.tabs.shown_mut()?;
-        if matches!(
-            action,
-            Action::Replay | Action::Play | Action::Earlier | Action::Later | Action::SlideBack | Action::SlideOn
-        ) {
+        let is_in_time =
+            matches!(action, Action::Play | Action::Earlier | Action::Later | Action::SlideBack | Action::SlideOn);
+        if is_in_time && viewer.has_only_snapshots() {
+            return Some(Requests::info("This stream has no events to go back to. 0 shows the checkpoints."));
+        }
+        if is_in_time || action == Action::Replay {
             // Time travel moves among the events of the stream.
             viewer.leave_checkpoint();
         }

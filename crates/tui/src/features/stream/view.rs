@@ -85,6 +85,12 @@ fn view(viewer: &Viewer, canvas: &mut Canvas<'_>, half: Half, (focused, ascii): 
             canvas.text(rows.x + 1, y, 1, "▌", style);
         }
     }
+    // Rules of runs alone don't say where to look.
+    let has_no_messages = half.view == View::Messages && viewer.count(View::Messages) == 0;
+    if has_no_messages && viewer.shown_checkpoint().is_none() && viewer.playhead().is_none() {
+        let used = lines.len().min(rows.h.into()) as u16;
+        canvas.words(below(rows, used), Tone::Dim, &nothing_text(viewer, View::Messages));
+    }
 }
 
 /// Draws the lines above and below the entries of a view, and returns the area of the entries.
@@ -175,20 +181,31 @@ fn empty_view_text(viewer: &Viewer, view: View) -> (Tone, String) {
         }
         _ => "",
     };
-    let text = match view {
-        View::Messages if has_events && !viewer.has_only_snapshots() => {
-            "No messages yet. Press 2 for updates, 3 for state, 7 for raw events."
+    (Tone::Dim, format!("{}{hint}", nothing_text(viewer, view)))
+}
+
+/// Says that a view has nothing to show: yet, or at all if the runs are over.
+fn nothing_text(viewer: &Viewer, view: View) -> String {
+    let (what, more) = match view {
+        View::Messages if !viewer.has_only_snapshots() => {
+            ("messages", " Press 2 for updates, 3 for state, 7 for raw events.")
         }
-        View::Messages => "No messages yet.",
-        View::Updates => "No updates yet.",
-        View::State => "No state yet.",
-        View::Timeline => "No node timings yet.",
-        View::Custom => "No custom events yet. A node has to emit them.",
-        View::Runs => "No runs yet.",
-        View::Raw | View::Delivery if viewer.is_open() => "No events yet.",
-        View::Raw | View::Delivery => "No events.",
+        View::Messages => ("messages", ""),
+        View::Updates => ("updates", ""),
+        View::State => ("state", ""),
+        View::Timeline => ("node timings", ""),
+        View::Custom => ("custom events", " A node has to emit them."),
+        View::Runs => ("runs", ""),
+        View::Raw | View::Delivery => ("events", ""),
         // They have texts of their own.
-        View::Graph | View::History => "",
+        View::Graph | View::History => return String::new(),
     };
-    (Tone::Dim, format!("{text}{hint}"))
+    if !viewer.is_over() {
+        return format!("No {what} yet.{more}");
+    }
+    let is_from_events = matches!(view, View::Updates | View::Custom | View::Raw | View::Delivery);
+    match is_from_events && viewer.is_open() && viewer.has_only_snapshots() {
+        true => format!("No {what}. The runs of this thread have ended, and the server sent no events of them."),
+        false => format!("No {what}.{more}"),
+    }
 }

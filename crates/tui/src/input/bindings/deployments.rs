@@ -159,6 +159,8 @@ pub(super) const ROWS: &[Binding] = &[
         .named("Follow the build log"),
     bind("card.logs", Card, &["l"], A::ServerLog, "logs", "Follow the log of its server")
         .named("Follow the server log"),
+    bind("card.watch", Card, &["w"], A::Watch, "notify me", "Toggle notification when it finishes")
+        .named("Notify me when it finishes"),
     bind(
         "card.compare",
         Card,
@@ -170,6 +172,8 @@ pub(super) const ROWS: &[Binding] = &[
     .named("Compare with the last good one"),
     write("card.redeploy", Card, &["R"], A::Redeploy, "redeploy", "Redeploy this revision (preview first)")
         .named("Redeploy the revision"),
+    write("card.interrupt", Card, &["x"], A::Interrupt, "interrupt", "Interrupt this revision (preview first)")
+        .named("Interrupt the revision"),
     write(
         "card.rollback",
         Card,

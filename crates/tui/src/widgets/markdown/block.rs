@@ -326,7 +326,7 @@ impl<'a> Block<'a> {
             other => other.into_string().into(),
         };
         // The parser splits text where markup could have begun, even inside an escape sequence; join the parts again.
-        if let Some(last) = self.spans.last_mut().filter(|last| last.tone == tone && last.text != "\n")
+        if let Some(last) = self.spans.last_mut().filter(|last| last.tone == tone && last.text != "\n" && text != "\n")
             && let Some(start) = last.at.checked_sub(self.base)
             && let Some(both) = self.source.get(start..at + text.len())
             && both.strip_prefix(&*last.text) == Some(&*text)

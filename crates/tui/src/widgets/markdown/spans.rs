@@ -5,10 +5,13 @@ use crate::widgets::line::{Line, Piece, Tone};
 use runtail_core::text;
 use std::borrow::Cow;
 
+/// Characters that break a line but don't end one in Markdown, besides the usual ones.
+const LINE_BREAKS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
+
 /// A stretch of text in one tone.
 #[derive(Debug, Clone)]
 pub(crate) struct Span<'a> {
-    /// One line of text, as received.
+    /// A text as received, usually of one line.
     pub text: Cow<'a, str>,
     pub tone: Tone,
     /// The byte of the source where it begins.
@@ -27,7 +30,12 @@ pub(crate) fn wrap(spans: &[Span<'_>], first: &[Piece], rest: &[Piece], width: u
     let mut flat = String::new();
     let mut ends = Vec::with_capacity(spans.len());
     for span in spans {
-        flat.push_str(&text::clean(&span.text));
+        // A line of a file from Windows ends with a carriage return.
+        let words = span.text.strip_suffix('\r').unwrap_or(&span.text);
+        match words.contains(LINE_BREAKS) {
+            true => flat.push_str(&text::clean_lines(words)),
+            false => flat.push_str(&text::clean(words)),
+        }
         ends.push(flat.len());
     }
     let mut rows = Vec::new();
@@ -74,7 +82,7 @@ pub(crate) fn cut(spans: &[Span<'_>], lead: &[Piece], width: usize) -> Row {
 
 /// Returns where the lines of a sanitized text begin and end.
 fn line_ranges(flat: &str, width: usize) -> Vec<(usize, usize)> {
-    if text::width(flat) <= width {
+    if text::width(flat) <= width && !flat.contains('\n') {
         return vec![(0, flat.len())];
     }
     let options = textwrap::Options::new(width)

@@ -215,3 +215,18 @@ proptest! {
         prop_assert_eq!(all.join(" "), lines.join(" "));
     }
 }
+
+#[test]
+fn line_breaks_of_all_kinds_are_lines() {
+    for source in [
+        "Hello,\nyour order *left*.\nThanks",
+        "Hello,\r\nyour order *left*.\r\nThanks",
+        "Hello,\u{2028}your order *left*.\u{2028}Thanks",
+        "Hello,\r\nyour order left.\r\nThanks",
+        "Hello,\nyour order left.\nThanks",
+    ] {
+        assert_eq!(shown(source, wide(80)), ["Hello,", "your order left.", "Thanks"], "{source:?}");
+    }
+    let code = shown("```\r\na\r\nb\r\n```", Measure { width: 40, wrap: true });
+    assert_eq!(code, ["│ a", "│ b"]);
+}

@@ -1,7 +1,7 @@
 //! Breakpoints: those for the next run, those of the shown run, and those that were compiled into the graph.
 
 use super::GraphView;
-use runtail_core::graph::{Breakpoint, Node, group_of};
+use runtail_core::graph::{Breakpoint, Node, SEPARATOR, group_of, is_in};
 use runtail_core::model::RunFacts;
 use runtail_core::text;
 use std::collections::BTreeSet;
@@ -75,7 +75,8 @@ impl GraphView {
     /// Returns the compiled breakpoints of a node that the shown run uses. Breakpoints of a run before nodes replace those of the
     /// main graph before nodes, and the same after them.
     fn graph_breakpoint(&self, node: &Node) -> Breakpoint {
-        let run = self.run_breakpoints.as_ref().filter(|_| group_of(&node.id).is_none());
+        let is_inside = group_of(&node.id).is_some() || self.is_folded_group(node);
+        let run = self.run_breakpoints.as_ref().filter(|_| !is_inside);
         let has = |side: fn(&Breakpoints) -> &BTreeSet<String>| run.is_some_and(|run| !side(&run.nodes).is_empty());
         Breakpoint {
             before: node.breakpoint.before && !has(|nodes| &nodes.before),
@@ -93,11 +94,47 @@ impl GraphView {
         match self.picture.row_of(id) {
             Some(row) => {
                 let node = self.picture.node_of_row(row);
-                node.is_real() && (node.folded == 0 || self.whole.groups().contains(id))
+                node.is_real() && (node.folded == 0 || self.is_folded_group(node))
             }
             // A group that is not folded.
             None => true,
         }
+    }
+
+    /// Returns whether a node is a folded subgraph, not several siblings drawn as one.
+    fn is_folded_group(&self, node: &Node) -> bool {
+        node.folded > 0 && self.whole.groups().contains(&node.id)
+    }
+
+    /// Returns the marks of a row, before or after its name: of a breakpoint for the next run, and of one in effect.
+    pub(super) fn breakpoint_marks(&self, row: usize, is_before: bool) -> (bool, bool) {
+        let side = |stops: Breakpoint| if is_before { stops.before } else { stops.after };
+        let node = self.picture.node_of_row(row);
+        // The first and the last nodes of an unfolded subgraph have its marks, too.
+        let group = self.group_edge(row, is_before);
+        let ids = || group.into_iter().chain([&*node.id]);
+        let is_next = ids().any(|id| side(self.breakpoints.at(id)));
+        let is_in_effect = side(self.breakpoint_in_effect(row)) || ids().any(|id| side(self.run_breakpoint(id)));
+        (is_next, is_in_effect)
+    }
+
+    /// Returns the subgraph of the main graph that a row is in, if an edge from outside leads into the row, or out of it.
+    fn group_edge(&self, row: usize, into: bool) -> Option<&str> {
+        let graph = &self.picture.folded.graph;
+        let at = self.picture.row(row).node;
+        let (group, _) = graph.nodes()[at].id.split_once(SEPARATOR)?;
+        let is_outside = |other: usize| !is_in(&graph.nodes()[other].id, group);
+        let crosses = match into {
+            true => graph.sources(at).any(is_outside),
+            false => graph.targets(at).any(is_outside),
+        };
+        crosses.then_some(group)
+    }
+
+    /// Returns the nodes in a folded subgraph that the graph stops at, each with its name there.
+    fn stops_inside(&self, group: &Node) -> Vec<(Breakpoint, String)> {
+        let inside = self.whole.nodes().iter().filter(|node| is_in(&node.id, &group.id) && node.breakpoint.is_set());
+        inside.map(|node| (node.breakpoint, node.id[group.id.len() + 1..].to_string())).collect()
     }
 
     /// Describes the breakpoints at the node of a row, and those of the groups that it is in.
@@ -117,6 +154,10 @@ impl GraphView {
                 say(&run.name, self.run_breakpoint(at), at);
             }
             id = group_of(at);
+        }
+        if self.is_folded_group(node) {
+            self.stops_inside(node).iter().for_each(|(stops, name)| say("the graph", *stops, name));
+            return out;
         }
         let used = self.graph_breakpoint(node);
         say("the graph", used, &node.id);

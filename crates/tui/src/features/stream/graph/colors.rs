@@ -27,6 +27,17 @@ impl NodeColors {
                 colors.by_label.entry(label).and_modify(|known| *known = None).or_insert(Some(number));
             }
         }
+        // A server that describes the inside of a subgraph leaves out its own node, which events name nevertheless. As in the
+        // graph, it has the color of its first node.
+        for (number, node) in graph.nodes().iter().filter(|node| node.is_real()).enumerate() {
+            let mut id = &node.id[..];
+            while let Some((group, _)) = id.rsplit_once(SEPARATOR) {
+                for name in [group, group.rsplit(SEPARATOR).next().unwrap_or(group)] {
+                    colors.by_name.entry(name.to_string()).or_insert(color_of(number));
+                }
+                id = group;
+            }
+        }
         colors
     }
 
@@ -70,6 +81,17 @@ mod tests {
         colors.apply(&mut line);
         let tones: Vec<Tone> = line.left.iter().map(|piece| piece.tone).collect();
         assert_eq!(tones, [Tone::Label(1), Tone::Dim, Tone::Label(0), other, Tone::Label(1)]);
+    }
+
+    #[test]
+    fn a_subgraph_without_a_node_of_its_own_has_the_color_of_its_first_node() {
+        // As langgraph-api 0.16.7 describes a graph with `xray`.
+        let ids = ["__start__", "plan", "join", "__end__", "sub:prepare", "sub:inner:think"];
+        let nodes: Vec<_> = ids.iter().map(|id| json!({"id": id})).collect();
+        let colors = NodeColors::new(&Graph::read(&json!({"nodes": nodes})));
+        let color = |name: &str| colors.by_name.get(name).copied();
+        assert_eq!(["plan", "join", "sub", "inner"].map(color), [Some(0), Some(1), Some(2), Some(3)]);
+        assert_eq!((color("sub"), color("sub:inner")), (color("prepare"), color("think")));
     }
 
     #[test]

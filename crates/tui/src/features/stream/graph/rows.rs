@@ -5,7 +5,7 @@ use super::colors::color_of;
 use super::picture::Picture;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::pattern::light;
-use runtail_core::graph::{Breakpoint, Cell, Glyphs, Row, Stub};
+use runtail_core::graph::{Cell, Glyphs, Row, Stub};
 use runtail_core::text;
 use runtail_stream::projection::{BarState, NodeActivity};
 use std::time::Duration;
@@ -139,7 +139,7 @@ impl GraphView {
             }
         }
         out.push(tones.stub(&row.left, Stub::Solid, false), glyphs.entry(row));
-        let (tone, mark) = self.breakpoint_mark(at, |stops| stops.before, glyphs);
+        let (tone, mark) = self.breakpoint_mark(at, true, glyphs);
         out.push(tone, mark);
         self.label(&mut out, at, columns, glyphs);
         if picture.rails.lanes.1 > 0 {
@@ -182,15 +182,14 @@ impl GraphView {
             false => line = Line::of(Tone::Hit, &label),
         }
         line.left.iter().for_each(|piece| out.text(piece.tone, &piece.text));
-        let (tone, mark) = self.breakpoint_mark(at, |stops| stops.after, glyphs);
+        let (tone, mark) = self.breakpoint_mark(at, false, glyphs);
         out.push(tone, mark);
         out.text(Tone::Plain, &" ".repeat(pad));
     }
 
     /// Returns the mark of a breakpoint on one side of a node: for the next run, else one in effect.
-    fn breakpoint_mark(&self, row: usize, side: fn(Breakpoint) -> bool, glyphs: Glyphs) -> (Tone, char) {
-        let is_next = side(self.breakpoints.at(&self.picture.node_of_row(row).id));
-        match (is_next, side(self.breakpoint_in_effect(row))) {
+    fn breakpoint_mark(&self, row: usize, is_before: bool, glyphs: Glyphs) -> (Tone, char) {
+        match self.breakpoint_marks(row, is_before) {
             (true, _) => (Tone::Waiting, '‖'),
             (false, true) => (Tone::Strong, glyphs.breakpoint(true)),
             (false, false) => (Tone::Plain, ' '),

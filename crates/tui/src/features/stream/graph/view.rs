@@ -118,15 +118,16 @@ impl GraphView {
         if self.loading.is_loading() {
             return Some((Tone::Dim, "Loading the graph…".into()));
         }
+        let yet = if viewer.is_over() { "" } else { " yet" };
         Some(match self.loading.failure() {
             Some(Failure::Request(cause)) => {
-                (Tone::Bad, format!("Couldn't load the graph: {cause}. No steps yet. Press r to retry."))
+                (Tone::Bad, format!("Couldn't load the graph: {cause}. No steps{yet}. Press r to retry."))
             }
             Some(Failure::NotOffered | Failure::Empty) => {
-                (Tone::Dim, "This server doesn't describe its graph, and there are no steps yet.".into())
+                (Tone::Dim, format!("This server doesn't describe its graph, and there are no steps{yet}."))
             }
             None if viewer.is_recording() => (Tone::Dim, "This recording has no steps.".into()),
-            None => (Tone::Dim, "No steps yet.".into()),
+            None => (Tone::Dim, format!("No steps{yet}.")),
         })
     }
 }

@@ -92,6 +92,7 @@ fn empty_text(viewer: &Viewer) -> (Tone, String) {
         None if viewer.history.is_loading_page() || !viewer.history.is_complete() => {
             (Tone::Dim, "Loading the history…".into())
         }
+        None if viewer.is_over() => (Tone::Dim, "No checkpoints. The server has none of this thread's runs.".into()),
         None => (Tone::Dim, "No checkpoints yet. A run saves one after each step.".into()),
     }
 }

@@ -28,7 +28,6 @@ pub(super) struct DeliveryState {
 impl Viewer {
     /// Computes the rows of Delivery.
     pub(super) fn prepare_delivery(&mut self, now: Timestamp, open: bool, width: usize) {
-        // A checkpoint has no events that could be delivered.
         if self.checkpoint.is_some() {
             self.delivery_rows = Vec::new();
             self.delivery.version = None;
@@ -48,9 +47,15 @@ impl Viewer {
             }
             false => self.summary(now, open, width).rows(),
         };
-        if received == 0 && self.projections.delivery.gaps == 0 {
+        if !self.reports_delivery() {
             self.delivery_rows = Vec::new();
         }
+    }
+
+    /// Returns whether there is anything to report: events, or a gap. A checkpoint has neither.
+    pub fn reports_delivery(&self) -> bool {
+        let delivery = &self.projections.delivery;
+        self.checkpoint.is_none() && (delivery.received > 0 || delivery.gaps > 0)
     }
 
     fn summary(&self, now: Timestamp, open: bool, width: usize) -> Summary<'_> {
@@ -60,6 +65,7 @@ impl Viewer {
             prices: &self.delivery.prices,
             now,
             open,
+            is_over: self.is_over(),
             is_recording: self.is_recording(),
             width,
             tz: &self.tz,

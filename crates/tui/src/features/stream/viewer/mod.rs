@@ -33,7 +33,7 @@ use jiff::tz::TimeZone;
 use runs::UnseenRuns;
 use runtail_api::ApiError;
 use runtail_core::config::{EventLogLimits, Timestamps};
-use runtail_core::model::KnownRevisions;
+use runtail_core::model::{KnownRevisions, ThreadStatus};
 use runtail_stream::projection::{DeliveryLog, Projections};
 use runtail_stream::{End, EventLog, Item, Limits, Record, Seq, Target};
 use std::sync::Arc;
@@ -431,6 +431,16 @@ impl Viewer {
     /// Returns whether more events may arrive.
     pub fn is_open(&self) -> bool {
         !matches!(self.connection, ConnectionState::Ended(_) | ConnectionState::Failed(_))
+    }
+
+    /// Returns whether no event is expected: the stream has ended, or the runs of its thread have. During time travel more events
+    /// follow.
+    pub fn is_over(&self) -> bool {
+        use ThreadStatus::{Cancelled, Deleted, Edited, Failed, Idle};
+        let is_ended =
+            matches!(self.thread_status(), Idle { .. } | Failed { .. } | Cancelled { .. } | Edited { .. } | Deleted);
+        let has_runs = !self.present().status.runs().is_empty();
+        self.playhead().is_none() && (!self.is_open() || is_ended && has_runs)
     }
 
     /// Returns a warning about a silent connection. A thread without an active run can be silent for days without one.

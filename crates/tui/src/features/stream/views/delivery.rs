@@ -1,7 +1,7 @@
 //! The lines of the Delivery view: received and possibly missing events, the age of the last event and heartbeat, and
 //! the numbers of each event type, node, model, connection and run. Sections that grow come last.
 
-use super::{UNKNOWN, clock, pad};
+use super::{UNKNOWN, clock, first_token, pad};
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::status::{precise, run_duration, span, tones};
 use jiff::tz::TimeZone;
@@ -307,7 +307,7 @@ impl Report<'_> {
         if all.is_empty() {
             return;
         }
-        self.title("RUNS", &["began", "took", "queued", "response", "TTFT", "tok/s"]);
+        self.title("RUNS", &["began", "took", "queued", "response", "1st token", "tok/s"]);
         let from = all.len().saturating_sub(self.listed);
         self.omitted(evicted + from as u64);
         for run in &all[from..] {
@@ -398,7 +398,7 @@ fn node_numbers(node: &NodeSum<'_>) -> [String; 6] {
         // For a node known only from its messages, the number of executions is unknown.
         node.activity.as_ref().map_or_else(unknown, |activity| text::count(activity.visits)),
         node.time().and_then(|time| SignedDuration::try_from(time).ok()).map_or_else(unknown, precise),
-        node.to_first_token().map_or_else(unknown, precise),
+        node.first_token().map_or_else(unknown, first_token),
         rate(work.and_then(Work::tokens_per_second)),
         rate(work.and_then(Work::chunks_per_second)),
         work.map_or_else(unknown, |work| text::count(work.usage.output)),

@@ -2,7 +2,8 @@
 //! cost, and the time of each node. Everything is also text, for copies and exports.
 
 use super::delivery::Row;
-use super::timeline::{short_count, span};
+use super::timeline::span;
+use super::timeline_bar::short_count;
 use super::{UNKNOWN, pad};
 use crate::widgets::histogram::Histogram;
 use crate::widgets::line::{Line, Tone, wrap};
@@ -12,7 +13,8 @@ use jiff::{SignedDuration, Timestamp};
 use runtail_core::config::prices::{Prices, Tokens};
 use runtail_core::text;
 use runtail_stream::projection::{
-    BarKind, DeliveryLog, ModelMetrics, NodeSum, Projections, RunMetrics, Usage, node_sums, time_of_nodes,
+    BarKind, DeliveryLog, Message, ModelMetrics, NodeSum, Projections, RunMetrics, Usage, nested, node_sums,
+    time_of_nodes,
 };
 use runtail_stream::{EventLog, Seq};
 use std::time::Duration;
@@ -45,6 +47,8 @@ pub struct Summary<'a> {
     pub now: Timestamp,
     /// Whether more events may arrive.
     pub open: bool,
+    /// Whether no more events are expected: the runs are over.
+    pub is_over: bool,
     /// Whether the events are those of a recording.
     pub is_recording: bool,
     pub width: usize,
@@ -97,9 +101,9 @@ impl Summary<'_> {
             out.push(format!("events per second: peak {}{now}", rates.peak()));
             out.extend(self.connections());
         }
-        for (name, histogram) in [("ttft", self.first_tokens()), ("tool time", self.tool_times())] {
+        for (name, histogram) in self.latencies() {
             if histogram.count() > 0 {
-                out.push(format!("{name} {}, {}", histogram.text(", "), calls(histogram.count())));
+                out.push(format!("{} {}, {}", name.to_lowercase(), histogram.text(", "), calls(histogram.count())));
             }
         }
         out.extend(wide.tokens().iter().map(|line| line.text()).filter(|line| !line.starts_with('─')));
@@ -187,6 +191,7 @@ impl Summary<'_> {
         let after_gap = delivery.possible_gaps().last().map(|gap| gap.at);
         let since = after_gap.or(delivery.first_event_at).map(seconds);
         match (received, is_checked, has_problem) {
+            (0, ..) if self.is_over => text = "No events received.".into(),
             (0, ..) => text = "No events received yet.".into(),
             (_, true, false) => {
                 let since = since.map(|since| format!(" since {since}")).unwrap_or_default();
@@ -217,7 +222,7 @@ impl Summary<'_> {
             line.push(Tone::Dim, &format!("{}, max per {BUCKET}s · ", text::age(over)));
         }
         if rates.peak() == 0 {
-            line.push(Tone::Dim, "nothing received live yet");
+            line.push(Tone::Dim, if self.is_over { "nothing received live" } else { "nothing received live yet" });
         } else {
             line.push(Tone::Dim, "peak ");
             line.push(Tone::Plain, &text::count(rates.peak().into()));
@@ -253,18 +258,20 @@ impl Summary<'_> {
         Some(format!("{count} connections, last at {at}{before}"))
     }
 
-    fn first_tokens(&self) -> Histogram {
-        Histogram::of(self.projections.messages.items().iter().filter_map(|message| message.time_to_first()))
-    }
-
-    fn tool_times(&self) -> Histogram {
+    /// Returns the latencies of model and tool calls, each with its name.
+    fn latencies(&self) -> [(&'static str, Histogram); 2] {
+        let first_tokens = || self.projections.messages.items().iter().filter_map(Message::first_token);
+        let name = if first_tokens().all(|first| first.is_exact) { "TTFT" } else { "TTFT ~" };
         let tools = self.projections.timeline.bars().iter().filter(|bar| bar.kind == BarKind::Tool);
-        Histogram::of(tools.filter_map(|bar| bar.took()))
+        [
+            (name, Histogram::of(first_tokens().map(|first| first.after))),
+            ("tool time", Histogram::of(tools.filter_map(|bar| bar.took()))),
+        ]
     }
 
     fn latency(&self) -> Vec<Line> {
         let mut lines = Vec::new();
-        for (name, histogram) in [("TTFT", self.first_tokens()), ("tool time", self.tool_times())] {
+        for (name, histogram) in self.latencies() {
             if histogram.count() == 0 {
                 continue;
             }
@@ -276,7 +283,8 @@ impl Summary<'_> {
             lines.extend(histogram.lines(COLUMNS.min(self.width)));
         }
         if lines.is_empty() && self.projections.delivery.received > 0 {
-            lines.push(Line::of(Tone::Dim, "No calls with timings yet."));
+            let yet = if self.is_over { "" } else { " yet" };
+            lines.push(Line::of(Tone::Dim, &format!("No calls with timings{yet}.")));
         }
         lines
     }
@@ -359,18 +367,17 @@ impl Summary<'_> {
         let Some(run) = self.projections.metrics.runs().last() else { return Vec::new() };
         // In a closed stream nothing grows.
         let now = if self.open { self.now } else { Timestamp::MIN };
-        let mut nodes = node_sums(run, &self.projections.timeline, now);
+        let nodes = node_sums(run, &self.projections.timeline, now);
         if nodes.is_empty() {
             return Vec::new();
         }
         let sum = time_of_nodes(&nodes);
-        nodes.sort_by_key(|node| std::cmp::Reverse(node.time()));
         let table = NodeTable::new(self.width, sum);
         let title = format!("by node · {}", self.run_name(run));
         let mut rows = vec![line(section(&title, self.width)), line(table.head())];
         let omitted = nodes.len().saturating_sub(MAX_NODES);
-        for node in nodes.iter().take(MAX_NODES) {
-            rows.push(Row { line: table.row(node), seq: Some(node.seq) });
+        for (depth, node) in nested(&nodes).into_iter().take(MAX_NODES) {
+            rows.push(Row { line: table.row(depth, node), seq: Some(node.seq) });
         }
         let rest = run.outside_nodes();
         if rest.input + rest.output > 0 {
@@ -407,18 +414,23 @@ impl NodeTable {
         Line::of(Tone::Dim, &head)
     }
 
-    fn row(&self, node: &NodeSum<'_>) -> Line {
+    fn row(&self, depth: usize, node: &NodeSum<'_>) -> Line {
         let tone = Tone::label(node.own_name());
-        let mut row = Line::of(tone, &text::seen(&node.name, self.name - 1));
+        let indent = (2 * depth).min(self.name / 2);
+        let mut row = Line::of(Tone::Plain, &" ".repeat(indent));
+        let name = if depth > 0 { node.own_name() } else { &node.name };
+        row.push(tone, &text::seen(name, self.name - 1 - indent));
         pad(&mut row, self.name);
         let visits = node.activity.as_ref().map_or_else(|| UNKNOWN.into(), |activity| text::count(activity.visits));
         let tilde = if node.activity.as_ref().is_some_and(|activity| activity.is_estimated) { "~" } else { "" };
         let time = node.time().map_or_else(|| UNKNOWN.into(), |time| format!("{tilde}{}", span(time)));
         row.push(Tone::Plain, &format!("{visits:>6}{time:>9}  "));
-        if let Some(time) = node.time().filter(|_| !self.sum.is_zero()) {
+        let is_in_sum = node.is_root() || depth > 0;
+        if let Some(time) = node.time().filter(|_| is_in_sum && !self.sum.is_zero()) {
             let share = time.as_secs_f64() / self.sum.as_secs_f64();
             row.push(tone, &strip::bar(share, self.bar));
-            row.push(Tone::Plain, &format!(" {:.0}%", share * 100.0));
+            let tone = if depth > 0 { Tone::Dim } else { Tone::Plain };
+            row.push(tone, &format!(" {:.0}%", share * 100.0));
         }
         self.tokens(&mut row, Tone::Plain, node.output.map(|output| output.work.usage).unwrap_or_default());
         row

@@ -1,7 +1,7 @@
 //! The lines of the Messages view.
 
-use super::{Clock, clock, namespace};
-use crate::widgets::line::{Line, Tone, wrap};
+use super::{Clock, clock, first_token, namespace};
+use crate::widgets::line::{Line, Tone, marked, wrap};
 use crate::widgets::markdown::{Flow, Measure};
 use runtail_core::model::Action;
 use runtail_core::text;
@@ -229,7 +229,7 @@ impl Layout<'_> {
         let mut lines = arguments(call, is_whole, width);
         if let Some(why) = &call.invalid {
             let why = if why.is_empty() { String::new() } else { format!(": {why}") };
-            lines.push(Line::of(Tone::Bad, &format!("└ ✗ invalid tool call{why}")));
+            lines.extend(marked((Tone::Bad, "└ "), Tone::Bad, &format!("✗ invalid tool call{why}"), width));
         } else if is_whole && answer.is_none() {
             let result = Line::of(Tone::Dim, "└ ");
             lines.push(match self.context.unanswered {
@@ -300,7 +300,7 @@ fn heading(message: &Message, width: usize, times: &Clock<'_>) -> Line {
 
 /// Returns `TTFT 0.41s · 58 tok/s`.
 fn rates(message: &Message) -> Option<String> {
-    let first = message.time_to_first().map(|time| format!("TTFT {}", seconds(time)));
+    let first = message.first_token().map(|first| format!("TTFT {}", first_token(first)));
     let rate = message.tokens_per_second().map(|rate| match rate {
         0.0..10.0 => format!("{rate:.1} tok/s"),
         _ => format!("{} tok/s", text::count(rate.round() as u64)),

@@ -13,16 +13,20 @@ pub mod state;
 pub mod time_travel;
 pub mod timeline;
 pub mod timeline_axis;
+pub mod timeline_bar;
+pub mod timeline_foot;
 pub mod timeline_picture;
 pub mod timeline_rows;
 pub mod timeline_text;
 pub mod updates;
 
 use crate::widgets::line::{Line, Tone};
+use crate::widgets::status::precise;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use runtail_core::text;
+use runtail_stream::projection::FirstToken;
 use std::sync::Arc;
 
 /// Formats times, in eight columns unless they have a date.
@@ -79,6 +83,12 @@ pub fn clock(at: impl Into<Option<Timestamp>>, times: &impl TimeFormat) -> Strin
 
 /// The placeholder for an unknown time.
 pub const UNKNOWN: &str = "–";
+
+/// Formats a time to first token: `0.41s`, or `~0.41s` if the start of its call is an estimate.
+pub fn first_token(first: FirstToken) -> String {
+    let tilde = if first.is_exact { "" } else { "~" };
+    format!("{tilde}{}", precise(SignedDuration::try_from(first.after).unwrap_or_default()))
+}
 
 /// Formats a namespace as its names without the task ids.
 pub fn namespace(ns: &[Arc<str>]) -> String {

@@ -183,8 +183,7 @@ pub fn line(
         LifecycleKind::RunDone | LifecycleKind::RunInterrupted | LifecycleKind::End => match ended {
             Some(summary) => {
                 details = summary.details;
-                details
-                    .extend(run.and_then(RunMetrics::to_first_token).map(|first| format!("TTFT {}", precise(first))));
+                details.extend(run.and_then(first_token_after));
                 let has_start =
                     |other: &LifecycleRow| other.kind == LifecycleKind::RunStart && other.run_id == row.run_id;
                 let unnamed = entry.filter(|_| !projections.lifecycle.rows().iter().any(has_start));
@@ -226,14 +225,12 @@ fn glyph(kind: LifecycleKind, ended: Option<&RunSummary>) -> (&'static str, Tone
     }
 }
 
-/// Returns the numbers of a run as text, up to its end or `until`: duration, TTFT and tokens.
+/// Returns the numbers of a run as text, up to its end or `until`: duration, first token and tokens.
 pub fn run_numbers(run: &RunMetrics, until: Option<Timestamp>) -> Vec<String> {
     let mut numbers = Vec::new();
     let until = run.ended.or(until).zip(run.start());
     numbers.extend(until.map(|(end, start)| run_duration(end.duration_since(start))));
-    if let Some(first) = run.to_first_token() {
-        numbers.push(format!("TTFT {}", precise(first)));
-    }
+    numbers.extend(first_token_after(run));
     match (run.work.usage.output, run.work.chunks) {
         (0, 0) => {}
         (0, chunks) => numbers.push(format!("{} chunks", text::count(chunks))),
@@ -243,4 +240,9 @@ pub fn run_numbers(run: &RunMetrics, until: Option<Timestamp>) -> Vec<String> {
         numbers.push(format!("{} lost in {} failed", span(run.lost), run.retries.len()));
     }
     numbers
+}
+
+/// Returns when a run sent its first token, from its start. This is not the time to first token of a model call.
+fn first_token_after(run: &RunMetrics) -> Option<String> {
+    run.to_first_token().map(|first| format!("first token after {}", precise(first)))
 }

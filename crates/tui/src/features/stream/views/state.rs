@@ -15,12 +15,15 @@ pub fn about(viewer: &Viewer, width: usize, tz: &TimeZone) -> Option<Line> {
     let snapshot = viewer.snapshot_at(number)?;
     let count = text::count(viewer.count(View::State));
     let is_checkpoint = viewer.shown_checkpoint().is_some();
-    let mut line = match is_checkpoint {
-        true => Line::of(Tone::Dim, &format!("the state saved at {} · ", clock(snapshot.at, tz))),
-        false => Line::of(
-            Tone::Dim,
-            &format!("state {} of {count} · {} · ", text::count(number + 1), clock(snapshot.at, tz)),
-        ),
+    // The time of a replayed or empty state may be unknown.
+    let at = snapshot.at.map(|at| clock(at, tz));
+    let mut line = match (is_checkpoint, at) {
+        (true, Some(at)) => Line::of(Tone::Dim, &format!("the state saved at {at} · ")),
+        (true, None) => Line::of(Tone::Dim, "the state saved there · "),
+        (false, at) => {
+            let at = at.map(|at| format!(" · {at}")).unwrap_or_default();
+            Line::of(Tone::Dim, &format!("state {} of {count}{at} · ", text::count(number + 1)))
+        }
     };
     if !is_checkpoint {
         push_source(&mut line, snapshot);
@@ -69,8 +72,8 @@ fn push_source(line: &mut Line, snapshot: &Snapshot) {
 /// Returns the base of a comparison, shown after the counts of changes.
 pub fn since(number: u64, snapshot: &Snapshot, marked: bool, tz: &TimeZone) -> Line {
     let which = if marked { "the marked state" } else { "state" };
-    let text = format!(" since {which} {}, {}", text::count(number + 1), clock(snapshot.at, tz));
-    let mut line = Line::of(Tone::Dim, &text);
+    let at = snapshot.at.map(|at| format!(", {}", clock(at, tz))).unwrap_or_default();
+    let mut line = Line::of(Tone::Dim, &format!(" since {which} {}{at}", text::count(number + 1)));
     if !snapshot.ns.is_empty() {
         line.push(Tone::Ns, &format!(" in {}", namespace(&snapshot.ns)));
     }

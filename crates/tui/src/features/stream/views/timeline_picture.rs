@@ -5,8 +5,8 @@ use super::timeline_axis::{Axis, between};
 use jiff::Timestamp;
 use runtail_core::model::{RunFacts, ThreadStatus};
 use runtail_stream::projection::{
-    Attempt, Bar, BarKind, BarState, Projections, Role, Segment, Span, Timeline, Usage, critical_path, message_key,
-    own_time,
+    Attempt, Bar, BarKind, BarState, FirstToken, Projections, Role, Segment, Span, Timeline, Usage, critical_path,
+    message_key, node_path, own_time,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -75,7 +75,7 @@ pub struct Answer {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ModelCall {
     pub usage: Option<Usage>,
-    pub to_first: Option<Duration>,
+    pub first_token: Option<FirstToken>,
 }
 
 /// The time of a node or of what ran in it.
@@ -98,7 +98,7 @@ pub struct Picture {
     /// The answers to the attempts that asked, by number.
     answers: HashMap<u64, Answer>,
     calls: HashMap<Box<str>, ModelCall>,
-    /// The names on the critical path with their time on it, longest first.
+    /// The nodes on the critical path with their time on it, longest first. In the rest of the run's time none ran.
     pub critical: Vec<(Arc<str>, Duration)>,
     /// The time of each node, longest first.
     pub nodes: Vec<NamedTime>,
@@ -137,7 +137,7 @@ impl Picture {
             tree.add(timeline, attempt, picture.axis.as_ref(), now);
         }
         let path = tree.critical_path();
-        picture.critical = tree.names_on(&path);
+        picture.critical = tree.nodes_on(&path);
         picture.nodes = tree.times(None);
         picture.asks = asks(timeline, &of_group, picture.axis.as_ref());
         let newest = projections.status.runs().last().and_then(|run| run.run_id.as_deref());
@@ -199,7 +199,7 @@ fn model_calls(projections: &Projections, attempts: &[&Attempt]) -> HashMap<Box<
     let models = in_group.filter(|message| message.role == Role::Ai);
     models
         .filter_map(|message| {
-            let call = ModelCall { usage: message.usage, to_first: message.time_to_first() };
+            let call = ModelCall { usage: message.usage, first_token: message.first_token() };
             Some((message_key(message.id.as_deref()?).into(), call))
         })
         .collect()
@@ -270,17 +270,27 @@ impl<'a> Tree<'a> {
         list.iter().filter_map(|i| self.span(*i))
     }
 
-    fn names_on(&self, path: &[Segment]) -> Vec<(Arc<str>, Duration)> {
-        let mut names: BTreeMap<Arc<str>, Duration> = BTreeMap::new();
+    /// Returns the time of each node on a path, longest first. The time of a model or tool is that of its node.
+    fn nodes_on(&self, path: &[Segment]) -> Vec<(Arc<str>, Duration)> {
+        let mut names: BTreeMap<String, Duration> = BTreeMap::new();
         for part in path {
-            if let Some(node) = self.nodes.get(part.span) {
-                *names.entry(node.bar.name.clone()).or_default() += part.to.saturating_sub(part.from);
-            }
+            *names.entry(self.node_path(part.span)).or_default() += part.to.saturating_sub(part.from);
         }
-        let mut names: Vec<(Arc<str>, Duration)> = names.into_iter().collect();
+        let mut names: Vec<(Arc<str>, Duration)> = names.into_iter().map(|(name, time)| (name.into(), time)).collect();
         names.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
-        names.truncate(MAX_NAMES);
         names
+    }
+
+    /// Returns the node that a bar is or ran in, with the subgraphs that contain it. A call outside of all nodes has its own name.
+    fn node_path(&self, index: usize) -> String {
+        let above = std::iter::successors(Some(index), |at| self.nodes.get(*at)?.parent);
+        let mut path: Vec<&TreeNode<'_>> = above.filter_map(|at| self.nodes.get(at)).collect();
+        path.reverse();
+        let nodes = || path.iter().filter(|node| node.bar.kind == BarKind::Node);
+        match nodes().next() {
+            Some(_) => node_path(nodes().map(|node| &*node.bar.name), None),
+            None => path.first().map(|node| node.bar.name.to_string()).unwrap_or_default(),
+        }
     }
 
     /// Returns the times of the bars at the top level or in some bars, by name, and of what ran in them.

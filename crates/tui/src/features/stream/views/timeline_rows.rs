@@ -2,8 +2,10 @@
 //! The run is that of the cursor, or the newest one. Lines are rendered only when they are visible.
 
 use super::timeline as lines;
-use super::timeline::{BarRow, Grid, Shown};
+use super::timeline::{Grid, Needed, Shown};
 use super::timeline_axis::Window;
+use super::timeline_bar::{self as bars, BarRow};
+use super::timeline_foot::foot;
 use super::timeline_picture::{BarTimes, Group, Picture, groups};
 use crate::widgets::line::Line;
 use crate::widgets::scroll::Place;
@@ -99,6 +101,9 @@ pub struct Frame {
 /// The version of the tree that the rows show: the counters of the timeline and its first bar.
 type Version = (u64, u64, u64, u64);
 
+/// The picture and the rows that something was measured for.
+type Measured = (Option<(Version, i64)>, Option<(Version, usize)>);
+
 /// The rows of a timeline, and how they are shown.
 #[derive(Debug, Default)]
 pub struct TimelineRows {
@@ -117,6 +122,9 @@ pub struct TimelineRows {
     order: Order,
     only_critical: bool,
     window: Option<Window>,
+    /// The columns that names and notes need, and the picture and the rows that they were measured for.
+    needed: Needed,
+    measured: Option<Measured>,
     head: Vec<Line>,
     foot: Vec<Line>,
     now: Timestamp,
@@ -299,7 +307,11 @@ impl TimelineRows {
 
     /// Computes the lines above and below the rows.
     fn around_rows(&mut self, projections: &Projections, frame: Frame) {
-        let grid = Grid::new(frame.width);
+        let measured = (self.pictured, self.shown);
+        if self.measured.replace(measured) != Some(measured) {
+            self.needed = self.needed(projections);
+        }
+        let grid = Grid::new(frame.width, self.needed);
         let nth = (self.at + 1, self.groups.len());
         let shown = Shown {
             nth,
@@ -314,7 +326,25 @@ impl TimelineRows {
         let room = frame.height.saturating_sub(self.head.len());
         let free = room.saturating_sub(self.rows.len());
         let room = if frame.height >= MIN_FOOT { free.max(1) } else { 0 };
-        self.foot = lines::foot(&self.picture, &grid, room);
+        self.foot = foot(&self.picture, &grid, room);
+    }
+
+    /// Returns the columns that names and notes need. Of very many bars only the first ones count.
+    fn needed(&self, projections: &Projections) -> Needed {
+        let branches = self.rows.iter().take(MANY_BARS).filter_map(|row| match row {
+            Row::Bar(branch) => Some(branch),
+            Row::Attempt(_) | Row::NoBars(_) => None,
+        });
+        let needed = |branch: &Branch| Some(bars::needed(self.bar_row(&projections.timeline, branch)?, &self.picture));
+        branches.filter_map(needed).fold(Needed::default(), Needed::max)
+    }
+
+    /// Returns a bar with what is known about it, without its step.
+    fn bar_row<'a>(&self, timeline: &'a Timeline, branch: &'a Branch) -> Option<BarRow<'a>> {
+        let bar = timeline.bar(branch.key)?;
+        let attempt = timeline.attempt(bar.attempt)?;
+        let node = timeline.bar(branch.root).map_or(&*bar.name, |root| &*root.name);
+        Some(BarRow { branch, bar, step: "", node, attempt, now: self.now })
     }
 
     fn row(&self, key: u64) -> Option<&Row> {
@@ -355,11 +385,10 @@ impl TimelineRows {
             Row::Attempt(n) => lines::attempt_row(timeline.attempt(*n)?),
             Row::NoBars(_) => lines::no_bars(projections),
             Row::Bar(branch) => {
-                let bar = timeline.bar(branch.key)?;
-                let attempt = timeline.attempt(bar.attempt)?;
-                let node = timeline.bar(branch.root).map_or(&*bar.name, |root| &*root.name);
-                let row = BarRow { branch, bar, step: timeline.step(bar), node, attempt, now: self.now };
-                lines::bar(row, &self.picture, self.window, &Grid::new(width))
+                let row = self.bar_row(timeline, branch)?;
+                let step = bars::step(timeline, row.bar);
+                let grid = Grid::new(width, self.needed);
+                bars::bar(BarRow { step: &step, ..row }, &self.picture, self.window, &grid)
             }
         })
     }

@@ -1,6 +1,8 @@
 //! The Timeline as text, for exports: what its pictures show, in numbers.
 
-use super::timeline::{critical_text, heading, short_count, span};
+use super::timeline::{heading, span};
+use super::timeline_bar::{short_count, step};
+use super::timeline_foot::critical_text;
 use super::timeline_picture::{Group, Picture};
 use jiff::Timestamp;
 use runtail_core::text;
@@ -41,7 +43,7 @@ pub fn text(projections: &Projections, group: &Group, now: Timestamp) -> String 
     while let Some((key, depth)) = next.pop() {
         let Some(bar) = timeline.bar(key) else { continue };
         let times = picture.bar(key);
-        let step = timeline.step(bar).map(|step| step.to_string()).unwrap_or_default();
+        let step = step(timeline, bar);
         let known = times.and_then(|times| times.span);
         let dash = || super::UNKNOWN.to_string();
         let started = known.map_or_else(dash, |(from, _)| format!("+{}", span(from)));
@@ -58,7 +60,7 @@ pub fn text(projections: &Projections, group: &Group, now: Timestamp) -> String 
         };
         notes.extend(times.filter(|times| times.is_critical && known.is_some()).map(|_| "critical".to_string()));
         notes.extend(times.and_then(|times| times.attempt).map(|attempt| format!("attempt {attempt}")));
-        notes.extend(call.and_then(|call| call.to_first).map(|first| format!("TTFT {:.2}s", first.as_secs_f64())));
+        notes.extend(call.and_then(|call| call.first_token).map(|first| format!("TTFT {}", super::first_token(first))));
         notes.extend(picture.answer(bar).map(|answer| {
             let by = answer.by.as_deref().map(|by| format!(", answered by {}", text::clean(by))).unwrap_or_default();
             format!("waited {}{by}", span(answer.after))

@@ -23,6 +23,8 @@ const LABEL: usize = 9;
 const REFRESH: jiff::SignedDuration = jiff::SignedDuration::from_secs(5);
 /// Maximum bytes of a value in the evidence.
 const MAX_VALUE: usize = 2 << 10;
+/// Columns of the page (screens reference §6).
+const COLUMNS: u16 = 70;
 
 /// The explain page, and when it last requested the thread's records.
 #[derive(Debug, Clone)]
@@ -35,8 +37,8 @@ impl Page for WhyPage {
 
     fn title(&self, cx: &Cx<'_>) -> (&'static str, String) {
         let about = cx.lookup.shown_thread().map(|view| match view.thread_id {
-            Some(thread) => format!("{} › thread {}", view.server.name, text::short_id(thread)),
-            None => view.server.name.to_string(),
+            Some(thread) => format!("{} › thread {}", cx.session.place(view.server), text::short_id(thread)),
+            None => cx.session.place(view.server),
         });
         let is_well = cx.lookup.shown_thread().is_some_and(|view| {
             matches!(view.status, ThreadStatus::Idle { .. } | ThreadStatus::Running { .. } | ThreadStatus::Loading)
@@ -47,6 +49,10 @@ impl Page for WhyPage {
     fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
         let view = cx.lookup.shown_thread();
         view.map(|view| lines(&view, cx.session, width.saturating_sub(GUTTER.into()))).unwrap_or_default()
+    }
+
+    fn columns(&self) -> Option<u16> {
+        Some(COLUMNS)
     }
 
     /// Handles an action the same way the stream does.

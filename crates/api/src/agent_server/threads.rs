@@ -1,0 +1,189 @@
+//! Threads: their records, their states and their histories.
+
+use super::{AgentServer, List, MAX_SKIPPED, ServerKind, THREAD_FIELDS, ThreadQuery, put_filter};
+use crate::http::MAX_BODY;
+use crate::response::Answer;
+use crate::{ApiError, Kind};
+use reqwest::Method;
+use runtail_core::model::{StateFacts, Thread, ThreadSort};
+use runtail_core::text;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::convert::identity;
+
+impl AgentServer {
+    /// Returns threads without their values, last changed first.
+    pub async fn threads(&self, query: &ThreadQuery) -> Result<Vec<Thread>, ApiError> {
+        let mut threads = self.pages(List::Threads(query), Thread::in_a_list).await?;
+        threads.sort_by_key(|t| std::cmp::Reverse(t.updated_at.or(t.created_at)));
+        Ok(threads)
+    }
+
+    /// Returns threads as received, in the server's order.
+    pub async fn thread_rows(&self, query: &ThreadQuery) -> Result<Vec<Value>, ApiError> {
+        self.pages(List::Threads(query), identity).await
+    }
+
+    /// Returns a thread.
+    pub async fn thread(&self, id: &str) -> Result<Thread, ApiError> {
+        self.get(&["threads", id], &[]).await?.json()
+    }
+
+    /// Returns a thread as received.
+    pub async fn thread_row(&self, id: &str) -> Result<Value, ApiError> {
+        self.get(&["threads", id], &[]).await?.json()
+    }
+
+    /// Creates a thread; an empty object is enough of a body. Sent once.
+    pub async fn create_thread(&self, body: &Value) -> Result<Thread, ApiError> {
+        self.post(&["threads"], body).await?.json()
+    }
+
+    /// Creates a thread and returns it as received.
+    pub async fn create_thread_row(&self, body: &Value) -> Result<Value, ApiError> {
+        self.post(&["threads"], body).await?.json()
+    }
+
+    /// Copies a thread with its history, if the server offers it. Sent once.
+    pub async fn copy_thread(&self, id: &str) -> Result<Value, ApiError> {
+        self.post(&["threads", id, "copy"], &json!({})).await?.json()
+    }
+
+    /// Deletes a thread with its runs and checkpoints. Sent once.
+    pub async fn delete_thread(&self, id: &str) -> Result<(), ApiError> {
+        let url = self.url(&Method::DELETE, &["threads", id])?;
+        self.call(Method::DELETE, url, None, &[200, 202, 204]).await.map(drop)
+    }
+
+    /// Merges metadata into a thread: `{metadata}`. Returns its new row. Sent once.
+    pub async fn patch_thread(&self, id: &str, body: &Value) -> Result<Value, ApiError> {
+        let url = self.url(&Method::PATCH, &["threads", id])?;
+        self.call(Method::PATCH, url, Some(body), &[200]).await?.json()
+    }
+
+    /// Returns the record of a thread as received.
+    ///
+    /// # Errors
+    /// [`Kind::TooLarge`] if the response is larger than `max_bytes`; see [`ApiError`] for the rest.
+    pub async fn thread_raw(&self, id: &str, max_bytes: usize) -> Result<Box<RawValue>, ApiError> {
+        self.get_up_to(&["threads", id], &[], max_bytes).await?.json()
+    }
+
+    /// Returns the state of a thread: `{values, next, tasks, interrupts, …}`.
+    pub async fn thread_state(&self, thread: &str) -> Result<Value, ApiError> {
+        self.get(&["threads", thread, "state"], &[]).await?.json()
+    }
+
+    /// Returns the state of a thread as received.
+    ///
+    /// # Errors
+    /// [`Kind::TooLarge`] if the response is larger than `max_bytes`; see [`ApiError`] for the rest.
+    pub async fn thread_state_raw(&self, thread: &str, max_bytes: usize) -> Result<Box<RawValue>, ApiError> {
+        self.get_up_to(&["threads", thread, "state"], &[], max_bytes).await?.json()
+    }
+
+    /// Returns past states of a thread, newest first, optionally only those before the checkpoint `before`. The limit is
+    /// always sent, because the Python server's default is 1.
+    pub async fn thread_history(
+        &self,
+        thread: &str,
+        limit: usize,
+        before: Option<&str>,
+    ) -> Result<Vec<Value>, ApiError> {
+        let rows = self.thread_history_raw(thread, limit, before, MAX_BODY).await?;
+        let odd = |error: serde_json::Error| {
+            let detail = format!("the server's history of the thread: {error}");
+            ApiError { kind: Kind::Protocol, ..self.refused_here(thread, detail) }
+        };
+        rows.iter().map(|row| text::depth::parse(row.get().as_bytes()).map_err(odd)).collect()
+    }
+
+    /// Like [`AgentServer::thread_history`], each state as received. Every state repeats all values of the thread, so the
+    /// right limit depends on the thread: on [`Kind::TooLarge`] request fewer.
+    ///
+    /// # Errors
+    /// [`Kind::TooLarge`] if the response is larger than `max_bytes`; see [`ApiError`] for the rest.
+    pub async fn thread_history_raw(
+        &self,
+        thread: &str,
+        limit: usize,
+        before: Option<&str>,
+        max_bytes: usize,
+    ) -> Result<Vec<Box<RawValue>>, ApiError> {
+        let error = match self.history(thread, limit, before, max_bytes).await {
+            Ok(answer) => return answer.json(),
+            Err(error) => error,
+        };
+        // Aegra fails at `before` in every form (seen with GET and POST), so the newest states are read and skipped.
+        let Some(before) = before.filter(|_| error.status() == Some(500)) else { return Err(error) };
+        if self.info().await?.kind != ServerKind::Aegra {
+            return Err(error);
+        }
+        let rows: Vec<Box<RawValue>> = self.history(thread, MAX_SKIPPED, None, max_bytes).await?.json()?;
+        let is_before = |row: &RawValue| {
+            let facts = StateFacts::read(row.get()).unwrap_or_default();
+            facts.checkpoint_id.is_some_and(|id| *id < *before)
+        };
+        Ok(rows.into_iter().filter(|row| is_before(row)).take(limit).collect())
+    }
+
+    async fn history(
+        &self,
+        thread: &str,
+        limit: usize,
+        before: Option<&str>,
+        max_bytes: usize,
+    ) -> Result<Answer, ApiError> {
+        let mut query = vec![("limit", limit.to_string())];
+        query.extend(before.map(|id| ("before", id.to_string())));
+        self.get_up_to(&["threads", thread, "history"], &query, max_bytes).await
+    }
+
+    /// Edits the state of a thread: `{values, as_node, checkpoint_id}` (acting reference §6). Returns the new checkpoint.
+    /// Sent once.
+    pub async fn update_state(&self, thread: &str, body: &Value) -> Result<Value, ApiError> {
+        self.post(&["threads", thread, "state"], body).await?.json()
+    }
+
+    /// Searches threads with the best request that the server accepts: sorted and without values, then sorted, then plain.
+    pub(super) async fn search_threads(&self, query: &ThreadQuery) -> Result<Answer, ApiError> {
+        let mut body = json!({"limit": query.limit, "offset": query.offset});
+        put_filter(&mut body, query.status.as_deref(), query.metadata.as_ref(), query.values.as_ref());
+        if !query.ids.is_empty() {
+            body["ids"] = json!(query.ids);
+        }
+        let known = self.quirks.thread_search();
+        let mut first = None;
+        for level in known..=2 {
+            let mut body = body.clone();
+            if level < 2 {
+                let (by, is_ascending) = match query.sort {
+                    ThreadSort::Updated => ("updated_at", false),
+                    ThreadSort::Created => ("created_at", false),
+                    ThreadSort::Status => ("status", true),
+                };
+                body["sort_by"] = json!(by);
+                body["sort_order"] = json!(if is_ascending != query.oldest_first { "asc" } else { "desc" });
+            }
+            if level < 1 && !query.with_values {
+                body["select"] = json!(THREAD_FIELDS);
+            }
+            if level < 1 && !query.extract.is_empty() {
+                body["extract"] = json!(query.extract);
+            }
+            match self.search(&["threads", "search"], &body).await {
+                Ok(answer) => {
+                    self.quirks.set_thread_search(level);
+                    return Ok(answer);
+                }
+                // If the cause is another one, the plain form fails too, and the first error says more.
+                Err(e) if matches!(e.kind, Kind::Invalid(_)) => first = first.or(Some(e)),
+                Err(e) => return Err(e),
+            }
+        }
+        Err(first.unwrap_or_else(|| {
+            let at = self.http.place(&Method::POST, &self.base);
+            self.http.refuse(&at, "the list of threads was refused".into(), None)
+        }))
+    }
+}

@@ -1,0 +1,49 @@
+//! Draws an agent server without a control plane in place of revisions: what it is, and what needs a person on it.
+
+use super::Deployments;
+use crate::session::Cx;
+use crate::session::profile::server_software;
+use crate::widgets::area::Area;
+use crate::widgets::canvas::Canvas;
+use crate::widgets::line::{Line, Tone};
+use runtail_core::text;
+
+/// Lines around the list: what the server is and the key of the inbox, each with an empty line.
+const OTHER_LINES: usize = 4;
+
+/// Draws the selected server.
+pub(super) fn server(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+    let area = cx.area;
+    let Some(server) = d.list.selected().and_then(|row| row.server(&cx.session.profiles)) else { return };
+    let info = match cx.lookup.server_info(&server).map(|info| (&info.value, &info.error)) {
+        Some((_, Some(error))) => return canvas.words(area, Tone::Bad, &error.story()),
+        Some((Some(info), None)) => info,
+        _ => return canvas.words(area, Tone::Dim, "Checking the server…"),
+    };
+    let room = Area { x: area.x + 2, w: area.w.saturating_sub(4), ..area };
+    let mut y = area.y;
+    let mut put = |line: &Line| {
+        if y < area.y + area.h {
+            canvas.line(room.x, y, room.w, line);
+        }
+        y += 1;
+    };
+    put(&Line::of(Tone::Plain, &server_software(info))
+        .with(Tone::Dim, &format!(" · {} · no control plane, so no revisions", server.url.trim_end_matches('/'))));
+    put(&Line::new());
+    match cx.lookup.needs(&server, room.w.into()) {
+        None => put(&Line::of(Tone::Dim, "What needs you here is not known: the server has not listed its threads.")),
+        Some(rows) if rows.is_empty() => put(&Line::of(Tone::Plain, "Nothing needs you here.")),
+        Some(rows) => {
+            let fit = usize::from(area.h).saturating_sub(OTHER_LINES).max(1);
+            let shown = if rows.len() > fit { fit.saturating_sub(1) } else { rows.len() };
+            rows.iter().take(shown).for_each(&mut put);
+            let more = rows.len() - shown;
+            if more > 0 {
+                put(&Line::of(Tone::Dim, &format!("… {} more", text::count(more as u64))));
+            }
+            put(&Line::new());
+            put(&Line::of(Tone::Key, &cx.session.key("app.inbox")).with(Tone::Dim, " inbox"));
+        }
+    }
+}
