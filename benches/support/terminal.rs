@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 /// Maximum wait for a screen, after which the bench gives up.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
+/// The query for the background color (OSC 11).
+const BACKGROUND: &[u8] = b"\x1b]11;?";
+
 /// The terminal.
 pub struct Terminal {
     _master: Box<dyn MasterPty + Send>,
@@ -92,6 +95,10 @@ impl Terminal {
 
     fn take(&mut self, bytes: &[u8]) {
         self.written += bytes.len();
+        // As terminals do. Where one doesn't, Esc waits for a reply in the first seconds.
+        if bytes.windows(BACKGROUND.len()).any(|part| part == BACKGROUND) {
+            self.keys("\x1b]11;rgb:1c1c/1c1c/1c1c\x1b\\");
+        }
         self.parser.process(bytes);
     }
 

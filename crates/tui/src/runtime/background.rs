@@ -14,7 +14,7 @@ use tokio::time::Instant;
 /// The query.
 pub(super) const QUERY: &str = "\x1b]11;?\x1b\\";
 /// How long an Esc may be the beginning of a reply. A whole reply is recognized at any time.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(3);
 /// How long a lone Esc, or an Alt+], is held back for the rest of a reply.
 const ESC_GAP: Duration = Duration::from_millis(60);
 /// The same for the beginning of a reply, which is not usual input: a slow connection or a busy machine may take longer.
