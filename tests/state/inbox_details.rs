@@ -6,14 +6,14 @@ use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::session::msg::{Effect, EffectResult, InboxTarget, Msg, RowDetail};
 use serde_json::Value;
 
-fn read(effects: &[Effect]) -> Option<InboxTarget> {
+pub(crate) fn read(effects: &[Effect]) -> Option<InboxTarget> {
     effects.iter().find_map(|effect| match effect {
         Effect::ReadRow(of) => Some(of.clone()),
         _ => None,
     })
 }
 
-fn tick(dash: &mut Dash, milliseconds: i64) -> Vec<Effect> {
+pub(crate) fn tick(dash: &mut Dash, milliseconds: i64) -> Vec<Effect> {
     dash.later(milliseconds);
     dash.feed(Msg::Tick)
 }

@@ -1,26 +1,15 @@
 //! The selected thread below a wide list of threads: what is read of it, and what is shown of its record.
 
+use crate::inbox_details::{read, tick};
 use runtail_api::Kind;
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::session::msg::{Effect, EffectResult, InboxTarget, Msg, RowDetail};
+use runtail_tui::session::msg::{EffectResult, InboxTarget, RowDetail};
 
 fn opened(size: (u16, u16)) -> Dash {
     let mut dash = demo_like(size);
     dash.open_server();
     dash.screen();
     dash
-}
-
-fn read(effects: &[Effect]) -> Option<InboxTarget> {
-    effects.iter().find_map(|effect| match effect {
-        Effect::ReadRow(of) => Some(of.clone()),
-        _ => None,
-    })
-}
-
-fn tick(dash: &mut Dash, milliseconds: i64) -> Vec<Effect> {
-    dash.later(milliseconds);
-    dash.feed(Msg::Tick)
 }
 
 fn message() -> RowDetail {

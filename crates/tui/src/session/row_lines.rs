@@ -1,5 +1,6 @@
-//! Lines about a row that its list has no room for: a question with its fields, and what was read of the row.
+//! Lines about a row that its list has no room for: a question with its fields, what was read of the row, and its keys.
 
+use super::Session;
 use super::row_details::KnownDetail;
 use crate::widgets::line::{Line, Tone, wrap};
 use runtail_core::model::Question;
@@ -115,4 +116,19 @@ pub fn push_fields(lines: &mut Vec<Line>, question: &Question, width: usize) {
             _ => {}
         }
     }
+}
+
+/// Returns the keys of actions with their labels, in the order of the actions, as far as they fit.
+pub fn keys_line(ids: &[(&str, &str)], session: &Session, width: usize) -> Line {
+    let mut line = Line::new();
+    for (id, label) in ids.iter().copied() {
+        let key = session.keymap.hints_of([&id], session.settings.ascii).pop().map(|(key, _)| key);
+        let Some(key) = key else { continue };
+        let gap = if line.left.is_empty() { "" } else { "   " };
+        if line.width() + text::width(&format!("{gap}{key} {label}")) > width {
+            continue;
+        }
+        line = line.with(Tone::Plain, gap).with(Tone::Accent, &key).with(Tone::Dim, &format!(" {label}"));
+    }
+    line
 }

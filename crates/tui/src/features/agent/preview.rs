@@ -5,7 +5,7 @@ use super::state::{Server, Tab};
 use crate::session::Cx;
 use crate::session::msg::{InboxTarget, ThreadRef};
 use crate::session::row_details::{DetailedRow, KnownDetail, RowState};
-use crate::session::row_lines::{heading, push_fields, push_known};
+use crate::session::row_lines::{heading, keys_line, push_fields, push_known};
 use crate::widgets::area::{Area, inside};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
@@ -172,15 +172,5 @@ fn keys(server: &Server, status: &ThreadStatus, cx: &Cx<'_>, width: usize) -> Li
         _ => {}
     }
     ids.extend([("server.open", "open the thread"), ("server.runs", "its runs"), ("server.details", "details")]);
-    let mut line = Line::new();
-    for (id, label) in ids {
-        let key = session.keymap.hints_of([&id], session.settings.ascii).pop().map(|(key, _)| key);
-        let Some(key) = key else { continue };
-        let gap = if line.left.is_empty() { "" } else { "   " };
-        if line.width() + text::width(&format!("{gap}{key} {label}")) > width {
-            continue;
-        }
-        line = line.with(Tone::Plain, gap).with(Tone::Accent, &key).with(Tone::Dim, &format!(" {label}"));
-    }
-    line
+    keys_line(&ids, session, width)
 }

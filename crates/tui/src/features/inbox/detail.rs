@@ -4,7 +4,7 @@ use super::state::{Row, Target};
 use super::table;
 use crate::session::Cx;
 use crate::session::row_details::KnownDetail;
-use crate::session::row_lines::{heading, push_fields, push_known};
+use crate::session::row_lines::{heading, keys_line, push_fields, push_known};
 use crate::widgets::line::{Line, Tone, wrap};
 use runtail_api::ServerKind;
 use runtail_core::model::{InboxCause, InboxGroup, InboxItem, InboxThread, Question};
@@ -131,17 +131,7 @@ fn keys(row: &Row, cx: &Cx<'_>, width: usize) -> Line {
         }
         InboxItem::Revision(_) => ids.extend([("inbox.explain", "explain"), ("inbox.details", "details")]),
     }
-    let mut line = Line::new();
-    for (id, label) in ids {
-        let key = session.keymap.hints_of([&id], session.settings.ascii).pop().map(|(key, _)| key);
-        let Some(key) = key else { continue };
-        let gap = if line.left.is_empty() { "" } else { "   " };
-        if line.width() + text::width(&format!("{gap}{key} {label}")) > width {
-            continue;
-        }
-        line = line.with(Tone::Plain, gap).with(Tone::Accent, &key).with(Tone::Dim, &format!(" {label}"));
-    }
-    line
+    keys_line(&ids, session, width)
 }
 
 /// Returns whether the row has questions that can be answered.
