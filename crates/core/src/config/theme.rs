@@ -479,19 +479,20 @@ mod tests {
     }
 
     #[test]
-    fn nodes_of_the_dark_theme_are_readable_on_dark_gray() {
+    fn failures_and_nodes_of_the_dark_theme_are_readable_on_dark_gray() {
         let themes = Themes::default();
         let scheme = themes.or_terminal(DARK);
         let mut seen = std::collections::BTreeSet::new();
-        for n in 0..8 {
-            let Some(ColorSpec::Numbered(ink)) = scheme.look(Role::label(n)).ink else { panic!("{n}") };
+        let failures = [Role::Bad, Role::Error, Role::BannerFailed];
+        for role in (0..8).map(Role::label).chain(failures) {
+            let Some(ColorSpec::Numbered(ink)) = scheme.look(role).ink else { panic!("{}", role.name()) };
             // The background is #1c1c1c.
             let contrast = (luminance(ink) + 0.05) / (luminance(234) + 0.05);
             // 5.2, rounded.
             assert!(contrast >= 5.15, "{ink}: {contrast:.2}");
             seen.insert(ink);
         }
-        assert_eq!(seen.len(), 8);
+        assert_eq!(seen.len(), 9, "eight nodes and failures are distinct");
     }
 
     /// How linear colors look with all cones, without those for red, and without those for green (Machado et al. 2009, severity 1).
