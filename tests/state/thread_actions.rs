@@ -68,6 +68,13 @@ pub(crate) fn waiting(case: &str) -> Records {
     records("interrupted", case, json!([run("r1", "success")]))
 }
 
+/// A thread that waits with this question.
+pub(crate) fn asking(value: Value) -> Records {
+    let mut records = waiting("question");
+    records.state["tasks"][0]["interrupts"][0]["value"] = value;
+    records
+}
+
 impl Records {
     fn loaded(&self) -> LoadedThread {
         LoadedThread {
