@@ -115,6 +115,29 @@ fn an_action_of_another_screen_goes_there_and_says_how_to_use_it() {
 }
 
 #[test]
+fn enter_on_a_command_without_its_argument_lists_the_choices() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    let notices = dash.app.session.notices.len();
+    for command in ["theme", "wrap", "timestamps", "view", "dep", "stream"] {
+        dash.keys(&format!(":{command}<Enter>"));
+        let screen = dash.screen();
+        assert!(screen.contains(&format!("> {command} ▏")), "{command}: {screen}");
+        dash.keys("<Esc>");
+    }
+    assert_eq!(dash.app.session.notices.len(), notices, "{}", last_notice(&dash));
+    dash.keys(":theme<Enter><Down>");
+    let screen = dash.screen();
+    assert!(screen.contains("auto") && screen.contains("mono"), "{screen}");
+    // The next Enter chooses.
+    dash.keys("<Esc>:wrap<Enter>off<Enter>");
+    assert!(dash.app.overlays.is_empty() && !dash.app.session.prefs.wrap, "{}", dash.screen());
+    // Commands that work without an argument run.
+    dash.keys(":search<Enter>");
+    assert!(!dash.screen().contains("> search ▏"), "{}", dash.screen());
+}
+
+#[test]
 fn the_last_actions_are_listed_first() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();

@@ -31,7 +31,7 @@ fn runs_name_the_revision_that_ran_them() {
     dash.keys("5");
     let screen = dash.screen();
     for (run, revision) in [
-        ("run 4 ", "new revision main@9fceb02"),
+        ("run 4 ", "newest revision main@9fceb02"),
         ("run 3", "serving revision main@77ab10c"),
         ("run 2", "revision 99999999…9999, the newest is main@9fceb02"),
         ("run 1", "unknown revision"),

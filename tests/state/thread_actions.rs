@@ -68,6 +68,13 @@ pub(crate) fn waiting(case: &str) -> Records {
     records("interrupted", case, json!([run("r1", "success")]))
 }
 
+/// A thread that waits with this question.
+pub(crate) fn asking(value: Value) -> Records {
+    let mut records = waiting("question");
+    records.state["tasks"][0]["interrupts"][0]["value"] = value;
+    records
+}
+
 impl Records {
     fn loaded(&self) -> LoadedThread {
         LoadedThread {
@@ -79,7 +86,7 @@ impl Records {
 }
 
 /// Sends a snapshot to the open thread page.
-fn snapshot(dash: &mut Dash, records: &Records) {
+pub(crate) fn snapshot(dash: &mut Dash, records: &Records) {
     let parts = [
         (SnapshotPart::Thread, &records.thread),
         (SnapshotPart::State, &records.state),
@@ -180,6 +187,47 @@ fn answer_cards_match_the_snapshots() {
     let mut dash = page((140, 40), &waiting("question-hitl"));
     dash.keys("a2bob<ctrl-t>");
     insta::assert_snapshot!("answer_json_140x40", dash.screen());
+}
+
+#[test]
+fn the_answer_card_shows_what_is_approved_in_full() {
+    let mut records = waiting("question-hitl");
+    let lines = |count: usize| (1..=count).map(|n| format!("line {n}.\n")).collect::<String>();
+    let question = |body: String| {
+        json!({"action_requests": [{"name": "send_email", "args": {"body": body, "to": "ann@example.com"}}],
+               "review_configs": [{"action_name": "send_email", "allowed_decisions": ["approve", "reject"]}]})
+    };
+    records.state["tasks"][0]["interrupts"][0]["value"] = question(lines(12));
+    let mut dash = page((80, 24), &records);
+    dash.keys("a");
+    let screen = dash.screen();
+    assert!((1..=12).all(|n| screen.contains(&format!(" line {n}."))), "{screen}");
+    assert!(screen.contains("ann@example.com") && !screen.contains("more"), "{screen}");
+    // What has no room is a page away, and the frame says so.
+    records.state["tasks"][0]["interrupts"][0]["value"] = question(lines(30));
+    let mut dash = page((80, 24), &records);
+    dash.keys("a");
+    let screen = dash.screen();
+    assert!(
+        screen.contains("ctrl-s send")
+            && screen.contains("1 approve")
+            && screen.contains(" more PageDown ")
+            && !screen.contains(" line 30."),
+        "{screen}"
+    );
+    dash.keys("<PageDown>");
+    let screen = dash.screen();
+    assert!(screen.contains(" line 30.") && screen.contains(" more PageUp "), "{screen}");
+    // The form of a question without actions shows its fields in full, too.
+    records.state["tasks"][0]["interrupts"][0]["value"] = json!({"question": "Send it?", "body": lines(12)});
+    let mut dash = page((140, 40), &records);
+    dash.keys("a");
+    assert!(dash.screen().contains(" line 12."), "{}", dash.screen());
+    // The size of a value is limited.
+    records.state["tasks"][0]["interrupts"][0]["value"] = question(lines(400));
+    let mut dash = page((140, 40), &records);
+    dash.keys("a<PageDown><PageDown><PageDown>");
+    assert!(dash.screen().contains("cut here; :state on the thread's page shows the rest"), "{}", dash.screen());
 }
 
 #[test]

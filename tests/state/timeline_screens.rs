@@ -104,6 +104,24 @@ fn timeline_shows_live_and_ended_runs() {
 }
 
 #[test]
+fn timeline_names_its_run_while_a_newer_one_is_queued() {
+    let mut thread = ScriptedThread::new((140, 40));
+    thread.send_run();
+    thread.send(10, "end", Value::Null);
+    let run = |id: &str, status: &str, minute: u8| {
+        let at = format!("2026-11-21T13:{minute:02}:00Z");
+        json!({"run_id": id, "status": status, "created_at": at, "updated_at": at, "assistant_id": "a-support"})
+    };
+    let first = run("01a1fbb5-1743-72b0-bac9-4236eccc573a", "success", 50);
+    let records = |runs: Value| crate::thread_actions::records("busy", "finished-state", runs);
+    crate::thread_actions::snapshot(&mut thread.dash, &records(json!([first])));
+    assert!(!thread.dash.screen().contains("run 1 of"), "{}", thread.dash.screen());
+    crate::thread_actions::snapshot(&mut thread.dash, &records(json!([run("r2", "pending", 51), first])));
+    let screen = thread.dash.screen();
+    assert!(screen.contains("run 1 of 2 · run 2 has not started"), "{screen}");
+}
+
+#[test]
 fn timeline_is_readable_without_color() {
     let mut thread = ScriptedThread::new((100, 30));
     thread.dash.keys("f");

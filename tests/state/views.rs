@@ -333,3 +333,22 @@ fn runs_without_messages_say_where_to_look() {
     dash.capture("agent-messages-tuple");
     assert!(!dash.screen().contains("No messages"), "{}", dash.screen());
 }
+
+#[test]
+fn the_whole_question_is_shown_where_there_are_no_messages() {
+    let body = format!("Dear Ann,\n{}\nKind regards", "your order left our warehouse this morning. ".repeat(4));
+    let value = json!({"question": "Send this?", "body": body, "to": "ann@example.com"});
+    for size in [(80, 24), (140, 40)] {
+        let mut dash = crate::thread_actions::page(size, &crate::thread_actions::asking(value.clone()));
+        let screen = dash.screen();
+        let fields = ["◆ Send this?", "Kind regards", "ann@example.com", "No messages"];
+        assert!(fields.iter().all(|field| screen.contains(field)), "{screen}");
+        // Messages leave no room for it, and the other views have rows of their own.
+        dash.keys("5");
+        assert!(!dash.screen().contains("Kind regards"), "{}", dash.screen());
+    }
+    // What has no room is cut with a mark.
+    let value = json!({"question": "Send this?", "body": "line\n".repeat(60)});
+    let mut dash = crate::thread_actions::page((80, 24), &crate::thread_actions::asking(value));
+    assert!(dash.screen().contains("line …"), "{}", dash.screen());
+}

@@ -16,6 +16,18 @@ fn stuck() -> Records {
     records("busy", "finished-state", json!([run("r1", "success")]))
 }
 
+#[test]
+fn the_card_calls_a_run_that_stopped_early_paused() {
+    let mut dash = page((140, 40), &waiting("question"));
+    dash.keys("e");
+    let screen = dash.screen();
+    assert!(screen.contains("run      r1 · paused (the server's status: success)"), "{screen}");
+    // A run that finished has nothing to add.
+    let mut dash = page((140, 40), &records("idle", "finished-state", json!([run("r1", "success")])));
+    dash.keys("e");
+    assert!(dash.screen().contains("run      r1 · success "), "{}", dash.screen());
+}
+
 /// Opens the card and presses a key.
 fn on_card(dash: &mut Dash, key: &str) -> Vec<Effect> {
     dash.keys("e");

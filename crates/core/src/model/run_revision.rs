@@ -35,7 +35,7 @@ impl RevisionAge {
     /// Returns the words for a screen.
     pub fn words(self) -> &'static str {
         match self {
-            RevisionAge::New => "new revision",
+            RevisionAge::New => "newest revision",
             RevisionAge::Old => "older revision",
             RevisionAge::Unknown => "unknown revision",
         }
@@ -125,7 +125,7 @@ pub struct KnownRevisions {
 
 impl KnownRevisions {
     /// Judges a run by these revisions: by the `config` that it was started with, and its metadata. Returns a few words, such as
-    /// `new revision 4444444`, and nothing if neither names a revision.
+    /// `newest revision 4444444`, and nothing if neither names a revision.
     pub fn words(&self, config: &Value, metadata: &Value) -> Option<String> {
         named(config, metadata).map(|(_, name)| self.words_for(&name))
     }
@@ -204,7 +204,7 @@ mod tests {
         let listed = vec![(oldest.to_string(), Some("main@77ab10c".to_string()))];
         let known = KnownRevisions { newest: Some(NEWEST.into()), serving: Some(OLDER.into()), listed };
         let words = |name: &str| known.words(&json!({"metadata": {"host_revision_id": name}}), &Value::Null);
-        assert_eq!(words(NEWEST).as_deref(), Some("new revision 44444444…4444"));
+        assert_eq!(words(NEWEST).as_deref(), Some("newest revision 44444444…4444"));
         assert_eq!(words(OLDER).as_deref(), Some("serving revision 33333333…3333"), "the newest one may have failed");
         assert_eq!(words(oldest).as_deref(), Some("older revision main@77ab10c"));
         assert_eq!(

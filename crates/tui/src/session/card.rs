@@ -17,6 +17,8 @@ pub struct Card<'a> {
     pub lines: &'a FormLines,
     /// The first visible line.
     pub top: usize,
+    /// Whether keys scroll it by pages. Otherwise only the focus scrolls it.
+    pub has_pages: bool,
 }
 
 /// Draws a card. Returns the position of the text cursor.
@@ -29,8 +31,9 @@ pub fn draw(cx: &Cx<'_>, canvas: &mut Canvas<'_>, card: &Card<'_>) -> Option<(u1
     }
     let all = &card.lines.lines;
     let below = all.len().saturating_sub(card.top + usize::from(inner.h));
+    let hidden = hidden(cx, card, below);
     let frame = Area { x: 0, y: 1, w, h: h.saturating_sub(2) };
-    canvas.frame(frame, &card.title, &label, &keys(cx, card, below));
+    canvas.frame(frame, &card.title, &label, &keys(cx, card, &hidden));
     for (i, line) in all.iter().skip(card.top).take(inner.h.into()).enumerate() {
         canvas.line(inner.x, inner.y + i as u16, inner.w, line);
     }
@@ -44,13 +47,13 @@ pub fn place(cx: &Cx<'_>, server: &super::msg::ServerRef) -> String {
     cx.session.place(server)
 }
 
-/// Returns the keys that fit beside the number of lines below the frame, each with its id and its text.
-fn fitting(cx: &Cx<'_>, keys: &[(&'static str, String)], below: &str) -> Vec<(&'static str, String)> {
+/// Returns the keys that fit beside the number of lines outside of the frame, each with its id and its text.
+fn fitting(cx: &Cx<'_>, keys: &[(&'static str, String)], hidden: &str) -> Vec<(&'static str, String)> {
     let named = keys.iter().filter_map(|(id, label)| match *id {
         "" => Some(("", label.clone())),
         id => Some((id, format!("{} {label}", cx.session.keymap.keys_of(id).first()?))),
     });
-    let head = (!below.is_empty()).then(|| ("", below.to_string()));
+    let head = (!hidden.is_empty()).then(|| ("", hidden.to_string()));
     let mut parts: Vec<(&str, String)> = head.into_iter().chain(named).collect();
     let width = |parts: &[(&str, String)]| parts.iter().map(|(_, said)| text::width(said) + 3).sum::<usize>();
     // The key that closes the card is shown even if others don't fit.
@@ -60,13 +63,29 @@ fn fitting(cx: &Cx<'_>, keys: &[(&'static str, String)], below: &str) -> Vec<(&'
     parts
 }
 
-/// Returns the keys in the frame, and how many lines are below it.
-fn keys(cx: &Cx<'_>, card: &Card<'_>, below: usize) -> String {
-    let below = if below > 0 { format!("↓ {below} more") } else { String::new() };
-    fitting(cx, &card.keys, &below).into_iter().map(|(_, said)| said).collect::<Vec<_>>().join("   ")
+/// Says how many lines are above and below the frame, and which keys show them. Without such keys, only what is below counts.
+fn hidden(cx: &Cx<'_>, card: &Card<'_>, below: usize) -> String {
+    let above = if card.has_pages { card.top } else { 0 };
+    let parts = [("↑", above, "move.page_up"), ("↓", below, "move.page_down")];
+    let parts: Vec<_> = parts.into_iter().filter(|(_, lines, _)| *lines > 0).collect();
+    if parts.is_empty() {
+        return String::new();
+    }
+    let mut hidden: Vec<String> = parts.iter().map(|(glyph, lines, _)| format!("{glyph} {lines}")).collect();
+    hidden.push("more".into());
+    if card.has_pages {
+        hidden.extend(parts.iter().filter_map(|(.., id)| Some(cx.session.keymap.keys_of(id).first()?.to_string())));
+    }
+    hidden.join(" ")
 }
 
-/// Returns the ids of the keys that the frame of a card shows, however long the card is.
-pub fn framed_keys(cx: &Cx<'_>, keys: &[(&'static str, String)]) -> Vec<&'static str> {
-    fitting(cx, keys, "↓ 99 more").into_iter().map(|(id, _)| id).collect()
+/// Returns the keys in the frame, after the lines outside of it.
+fn keys(cx: &Cx<'_>, card: &Card<'_>, hidden: &str) -> String {
+    fitting(cx, &card.keys, hidden).into_iter().map(|(_, said)| said).collect::<Vec<_>>().join("   ")
+}
+
+/// Returns the ids of the keys that the frame of a card shows, however long the card is. `has_pages`: as in [`Card`].
+pub fn framed_keys(cx: &Cx<'_>, keys: &[(&'static str, String)], has_pages: bool) -> Vec<&'static str> {
+    let hidden = if has_pages { "↑ 99 ↓ 99 more PageUp PageDown" } else { "↓ 99 more" };
+    fitting(cx, keys, hidden).into_iter().map(|(id, _)| id).collect()
 }

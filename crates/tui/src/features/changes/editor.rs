@@ -476,7 +476,7 @@ impl Component for Editor {
     fn framed_keys(&self, cx: &Cx<'_>) -> Vec<&'static str> {
         let of_form = self.form.as_deref().filter(|form| form.is_shown).map(DeploymentForm::keys);
         let of_profile = || self.profile_form.as_deref().filter(|form| form.is_shown).map(ProfileFields::keys);
-        of_form.or_else(of_profile).map(|keys| card::framed_keys(cx, &keys)).unwrap_or_default()
+        of_form.or_else(of_profile).map(|keys| card::framed_keys(cx, &keys, false)).unwrap_or_default()
     }
 
     fn hints(&self) -> Option<&'static [&'static str]> {

@@ -280,7 +280,8 @@ impl ProfileFields {
         let name = text::clean(&self.values.name);
         let title = if self.is_new { "New profile".to_string() } else { format!("Profile {name}") };
         let top = drawn.focus.1.saturating_sub(usize::from(cx.session.overlay_area().h));
-        let card = card::Card { profile: &self.values.name, title, keys: self.keys(), lines: &drawn, top };
+        let card =
+            card::Card { profile: &self.values.name, title, keys: self.keys(), lines: &drawn, top, has_pages: false };
         card::draw(cx, canvas, &card)
     }
 

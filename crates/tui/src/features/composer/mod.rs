@@ -329,7 +329,7 @@ impl Composer {
 
 impl Component for Composer {
     fn framed_keys(&self, cx: &Cx<'_>) -> Vec<&'static str> {
-        card::framed_keys(cx, &self.keys())
+        card::framed_keys(cx, &self.keys(), false)
     }
 
     fn context(&self) -> Context {
@@ -371,6 +371,7 @@ impl Component for Composer {
                 keys: self.keys(),
                 lines: &drawn,
                 top: self.top,
+                has_pages: false,
             },
         )
     }

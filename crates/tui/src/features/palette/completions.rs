@@ -30,6 +30,15 @@ pub(super) fn split(line: &str) -> Option<(&'static Command, &str)> {
     Some((command, argument.trim()))
 }
 
+/// Returns the command of a line without the argument that it needs, if there are choices for it.
+pub(super) fn missing_choice(cx: &Cx<'_>, line: &str) -> Option<&'static Command> {
+    let (command, _) = split(line).filter(|(_, argument)| argument.is_empty())?;
+    // These commands work without one.
+    let is_optional =
+        matches!(command.takes, ArgumentKind::AssistantName | ArgumentKind::Search | ArgumentKind::Export);
+    (!is_optional && !known(cx, command.takes).is_empty()).then_some(command)
+}
+
 /// Returns the command that the first word of a line means, and its argument: the one with that name, or the only one whose
 /// name begins so and takes an argument.
 fn command_of(line: &str) -> Option<(&'static Command, &str)> {

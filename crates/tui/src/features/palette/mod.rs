@@ -92,6 +92,16 @@ impl Palette {
         self.offered = Some((text, cx.session.now));
     }
 
+    /// Types a command whose argument is missing, so that its choices are listed. Returns whether the line is such a command.
+    fn completes(&mut self, cx: &Cx<'_>, line: &str) -> bool {
+        let command = completions::missing_choice(cx, line);
+        if let Some(command) = command {
+            self.input.set_text(&format!("{} ", command.name));
+            self.reset_selection();
+        }
+        command.is_some()
+    }
+
     /// Recalls an older or newer line of the history. After the newest one the line is empty again.
     fn recall(&mut self, history: &[String], older: bool) {
         let back = match (self.recalled, older) {
@@ -151,7 +161,9 @@ impl Component for Palette {
             _ if cx.session.keymap.quits(key) => return Some(Request::Quit.into()),
             Code::Enter => {
                 let Some(line) = line_to_run(self, &offers) else { return Some(Requests::none()) };
-                return Some(close_and_run(cx, &line));
+                if !self.completes(cx, &line) {
+                    return Some(close_and_run(cx, &line));
+                }
             }
             Code::Up if self.recalled.is_some() || self.input.is_empty() && self.at == 0 => {
                 self.recall(&cx.session.prefs.said, true)
@@ -191,6 +203,7 @@ impl Component for Palette {
         let Some(at) = view::offer_at(self, cx, cx.area.y + y) else { return Requests::none() };
         let line = self.offers.get(at).filter(|_| at == self.at).map(|offer| offer.line.clone());
         match line {
+            Some(line) if self.completes(cx, &line) => Requests::none(),
             Some(line) => close_and_run(cx, &line),
             None => {
                 (self.at, self.is_chosen) = (at, true);

@@ -6,9 +6,10 @@ use super::viewer::{ConnectionState, View, Viewer};
 use super::{StreamState, tab_bar};
 use crate::session::Cx;
 use crate::session::msg::StreamTarget;
+use crate::session::row_lines::{heading, push_fields};
 use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
-use crate::widgets::line::{Line, Tone};
+use crate::widgets::line::{Line, Tone, wrap};
 use runtail_core::model::ThreadStatus;
 use runtail_stream::Seq;
 
@@ -88,9 +89,36 @@ fn view(viewer: &Viewer, canvas: &mut Canvas<'_>, half: Half, (focused, ascii): 
     // Rules of runs alone don't say where to look.
     let has_no_messages = half.view == View::Messages && viewer.count(View::Messages) == 0;
     if has_no_messages && viewer.shown_checkpoint().is_none() && viewer.playhead().is_none() {
-        let used = lines.len().min(rows.h.into()) as u16;
+        let mut used = lines.len().min(rows.h.into()) as u16;
+        let asked = question_lines(viewer, rows.w.saturating_sub(3).into(), rows.h.saturating_sub(used).into());
+        for line in &asked {
+            canvas.line(rows.x + 2, rows.y + used, rows.w.saturating_sub(3), line);
+            used += 1;
+        }
         canvas.words(below(rows, used), Tone::Dim, &nothing_text(viewer, View::Messages));
     }
+}
+
+/// Returns the lines of the open questions, after an empty line each. The banner has room for only a part of a question.
+fn question_lines(viewer: &Viewer, width: usize, room: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for question in viewer.shown_status().questions() {
+        lines.push(Line::new());
+        // Actions are listed with their arguments.
+        let heading = if question.actions().is_empty() { heading(question) } else { String::new() };
+        for (n, part) in wrap(&heading, width.saturating_sub(2).max(10)).iter().enumerate() {
+            let glyph = if n == 0 { "◆ " } else { "  " };
+            lines.extend((!heading.is_empty()).then(|| Line::of(Tone::Waiting, glyph).with(Tone::Plain, part)));
+        }
+        push_fields(&mut lines, question, width);
+    }
+    if lines.len() > room {
+        lines.truncate(room);
+        if let Some(last) = lines.last_mut() {
+            last.push(Tone::Dim, " …");
+        }
+    }
+    lines
 }
 
 /// Draws the lines above and below the entries of a view, and returns the area of the entries.

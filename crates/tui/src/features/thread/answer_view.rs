@@ -9,5 +9,9 @@ pub(super) fn answer(card: &AnswerCard, cx: &Cx<'_>, canvas: &mut Canvas<'_>) ->
     let lines = card.lines(cx.session.overlay_area().w.into());
     let title = card.title(cx.session.now, &card::place(cx, &card.thread.server));
     let profile = &card.thread.server.profile;
-    card::draw(cx, canvas, &card::Card { profile, title, keys: card.keys(), lines: &lines, top: card.top })
+    card::draw(
+        cx,
+        canvas,
+        &card::Card { profile, title, keys: card.keys(), lines: &lines, top: card.top, has_pages: true },
+    )
 }

@@ -42,7 +42,14 @@ impl DeploymentForm {
         // An update has no required field.
         let legend = if self.is_new { " · fields marked * are required" } else { "" };
         let title = format!("{title}{on}{demo}{legend}");
-        let card = card::Card { profile: &self.profile, title, keys: self.keys(), lines: &drawn, top: self.top };
+        let card = card::Card {
+            profile: &self.profile,
+            title,
+            keys: self.keys(),
+            lines: &drawn,
+            top: self.top,
+            has_pages: false,
+        };
         card::draw(cx, canvas, &card)
     }
 

@@ -12,7 +12,7 @@ use crate::widgets::strip;
 use jiff::Timestamp;
 use runtail_core::model::StatusRole;
 use runtail_core::text;
-use runtail_stream::projection::{Attempt, BarState, Clock, Projections, RunEntry};
+use runtail_stream::projection::{Attempt, BarState, Clock, Projections, RunEntry, RunOutcome};
 use std::time::Duration;
 
 /// Columns of the step and the separator after it.
@@ -220,10 +220,15 @@ pub fn head(picture: &Picture, projections: &Projections, shown: Shown, grid: &G
     let attempts: Vec<&Attempt> = picture.attempts.iter().filter_map(|number| timeline.attempt(*number)).collect();
     let Some(attempt) = attempts.last() else { return Vec::new() };
     let mut lines = Vec::new();
-    if shown.nth.1 > 1 || shown.evicted > 0 || !shown.has_badge || attempt.number > 1 {
+    let not_started = not_started(projections);
+    let is_newest = projections.status.runs().last().is_none_or(|last| last.run_id == attempt.run_id);
+    let is_one_of_several = shown.nth.1 > 1 || !is_newest;
+    if is_one_of_several || shown.evicted > 0 || !shown.has_badge || attempt.number > 1 {
         let mut line = heading(attempt, projections, shown.now);
-        if shown.nth.1 > 1 {
-            line = line.right(Tone::Dim, &position(&attempts, projections));
+        if is_one_of_several {
+            let parts = [position(&attempts, projections), not_started];
+            let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+            line = line.right(Tone::Dim, &parts.join(" · "));
         }
         if shown.evicted > 0 {
             line = line.right(Tone::Dim, &format!(" · {}", evicted(shown.evicted)));
@@ -267,6 +272,16 @@ fn position(attempts: &[&Attempt], projections: &Projections) -> String {
     let in_thread = numbers(&of_thread, total).filter(|_| of_thread.len() == shown.len());
     let all_here = || numbers(&here, Some(status.runs().len())).filter(|_| here.len() == shown.len());
     in_thread.or_else(|| all_here().map(|text| format!("{text} here"))).unwrap_or_default()
+}
+
+/// Says which runs have not started, because the other views are about the newest run.
+fn not_started(projections: &Projections) -> String {
+    let queued = projections.status.runs().iter().filter(|run| run.outcome == RunOutcome::Queued);
+    match queued.collect::<Vec<_>>().as_slice() {
+        [] => String::new(),
+        [run] => format!("{} has not started", run.name()),
+        runs => format!("{} runs have not started", runs.len()),
+    }
 }
 
 /// Returns the whole run in one row, its height being the calls in parallel, and its critical path.

@@ -13,8 +13,9 @@ use serde_json::Value;
 
 /// Columns of an argument's or a field's name.
 const NAMES: usize = 16;
-/// Maximum lines of a value.
-const VALUE_LINES: usize = 3;
+/// Maximum bytes and lines of a value. The card scrolls, and what is approved must be readable.
+const VALUE_BYTES: usize = 8 << 10;
+const VALUE_LINES: usize = 100;
 
 /// The context for the lines of a question.
 pub(crate) struct Question<'a> {
@@ -159,6 +160,10 @@ impl Question<'_> {
         }
         self.add(out, At::Decision(n), Part { lines, cursor: None });
         self.details(out, n, draft);
+        if self.is_focused(At::Decision(n)) {
+            // The arguments scroll into view with the decision about them.
+            out.focus.1 = out.lines.len();
+        }
     }
 
     /// Adds the arguments of an action, or the inputs that replace them.
@@ -258,11 +263,11 @@ fn changed(field: &FormField, typed: &FieldDraft) -> String {
     }
 }
 
-/// Formats a name and a value in a few lines.
+/// Formats a name and a value.
 pub(crate) fn value_lines(indent: &str, name: &str, value: &Value, width: usize) -> Vec<Line> {
     let shown = match value {
-        Value::String(text) => text::head(text, 4 << 10).trim_end().to_string(),
-        other => text::head(&other.to_string(), 4 << 10).to_string(),
+        Value::String(text) => text.trim_end().to_string(),
+        other => other.to_string(),
     };
     let left = text::width(indent) + NAMES + 1;
     let all = some_lines(&shown, width.saturating_sub(left));
@@ -274,13 +279,13 @@ pub(crate) fn value_lines(indent: &str, name: &str, value: &Value, width: usize)
     lines.collect()
 }
 
-/// Wraps a text, and says how many lines are left out.
-fn some_lines(text: &str, width: usize) -> Vec<String> {
-    let mut lines = wrap(text, width.max(8));
-    if lines.len() > VALUE_LINES {
-        let more = lines.len() - VALUE_LINES;
+/// Wraps a text, and says where the rest of a very long one is shown.
+pub(crate) fn some_lines(text: &str, width: usize) -> Vec<String> {
+    let shown = text::head(text, VALUE_BYTES);
+    let mut lines = wrap(shown, width.max(8));
+    if lines.len() > VALUE_LINES || shown.len() < text.len() {
         lines.truncate(VALUE_LINES);
-        lines.push(format!("… {more} more lines"));
+        lines.push("… cut here; :state on the thread's page shows the rest".to_string());
     }
     lines
 }

@@ -2,7 +2,7 @@
 
 use super::draft::{ActionDraft, Draft, QuestionDraft};
 use super::fields;
-use super::fields::value_lines;
+use super::fields::{some_lines, value_lines};
 use super::keys::At;
 use super::{AnswerCard, AnswerStage, meaning, sentence};
 use crate::widgets::form_lines::FormLines;
@@ -13,8 +13,7 @@ use runtail_core::model::{DecisionKind, Problem, Question, Resume};
 use runtail_core::text;
 use serde_json::Value;
 
-/// Maximum lines of a question, and of the request.
-const QUESTION_LINES: usize = 10;
+/// Maximum lines of the request.
 const REQUEST_LINES: usize = 12;
 
 impl AnswerCard {
@@ -285,13 +284,7 @@ fn question_lines(question: &Question, width: usize) -> (Vec<String>, Vec<Line>)
         Value::Null => ("The graph asks for an answer without details.".into(), Vec::new()),
         other => (serde_json::to_string_pretty(other).unwrap_or_default(), Vec::new()),
     };
-    let mut lines = wrap(text::head(&title, 8 << 10).trim_end(), width);
-    if lines.len() > QUESTION_LINES {
-        let more = lines.len() - QUESTION_LINES;
-        lines.truncate(QUESTION_LINES);
-        lines.push(format!("… {more} more lines"));
-    }
     let rows = others.into_iter().filter(|(_, value)| !value.is_null());
-    let rows = rows.flat_map(|(name, value)| value_lines("  ", name, value, width)).take(QUESTION_LINES);
-    (lines, rows.collect())
+    let rows = rows.flat_map(|(name, value)| value_lines("  ", name, value, width));
+    (some_lines(title.trim_end(), width), rows.collect())
 }

@@ -174,8 +174,9 @@ impl AnswerCard {
                 if to > self.top + height {
                     self.top = to - height;
                 }
-                // The heading stays visible with the first question.
-                self.top = if from <= height / 2 && to <= height { 0 } else { self.top.min(from) };
+                // The heading stays visible with the first question, even if its arguments have no room.
+                let has_room = to <= height || to - from > height;
+                self.top = if from <= height / 2 && has_room { 0 } else { self.top.min(from) };
             }
         }
         self.top = self.top.min(last);
@@ -370,7 +371,7 @@ impl Threads {
 
 impl Component for AnswerCard {
     fn framed_keys(&self, cx: &Cx<'_>) -> Vec<&'static str> {
-        card::framed_keys(cx, &self.keys())
+        card::framed_keys(cx, &self.keys(), true)
     }
 
     fn context(&self) -> Context {

@@ -6,6 +6,7 @@ use crate::widgets::status::since;
 use runtail_core::model::{KnownRevisions, RevisionAge, RunFacts, ThreadError, ThreadStatus};
 use runtail_core::text;
 use runtail_stream::SnapshotPart;
+use runtail_stream::projection::{RunEntry, RunOutcome};
 
 /// Returns the labels and values.
 pub(super) fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'static str, String)> {
@@ -42,7 +43,7 @@ pub(super) fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'stati
         _ => known.run_of(status).and_then(|run| run.run_id.as_deref()),
     };
     if let Some(run) = run_id.and_then(|id| known.record(id)) {
-        evidence.push(("run", run_summary(run)));
+        evidence.push(("run", run_summary(run, known.run(&run.run_id))));
         evidence.extend(view.revisions.as_ref().map(|known| ("ran on", revision(run, known))));
     }
     let active = known.runs().iter().filter(|run| !run.outcome.is_over()).count();
@@ -81,8 +82,16 @@ fn revision(run: &RunFacts, known: &KnownRevisions) -> String {
     }
 }
 
-fn run_summary(run: &RunFacts) -> String {
-    let mut summary = format!("{} · {}", text::short_id(&run.run_id), run.status);
+/// Describes a run by its outcome. `entry`: the run with what its thread shows, because servers report a run that stopped early as
+/// a success.
+fn run_summary(run: &RunFacts, entry: Option<&RunEntry>) -> String {
+    let stopped = entry.map(|entry| entry.outcome);
+    let stopped = stopped.filter(|outcome| matches!(outcome, RunOutcome::Paused | RunOutcome::WaitingForInput));
+    let status = match stopped {
+        Some(outcome) => format!("{} (the server's status: {})", outcome.word(), run.status),
+        None => run.status.clone(),
+    };
+    let mut summary = format!("{} · {status}", text::short_id(&run.run_id));
     for (what, nodes) in [("interrupt_before", &run.interrupt_before), ("interrupt_after", &run.interrupt_after)] {
         if !nodes.is_empty() {
             summary.push_str(&format!(" · {what} {}", nodes.join(", ")));
