@@ -185,11 +185,6 @@ impl ThreadList {
         }
     }
 
-    /// Returns whether no key was pressed in the list yet.
-    pub fn is_untouched(&self) -> bool {
-        self.key_at.is_none()
-    }
-
     /// Returns what to read from the server.
     pub fn wanted(&self) -> Arc<ThreadsWanted> {
         let rows = self.wanted.max(PAGE);

@@ -495,13 +495,9 @@ impl Component for Agent {
         let height = height(server, cx.area);
         let mut at = 0;
         let mut is_chosen = false;
-        let is_untouched = server.tab == Tab::Threads && server.threads.is_untouched();
         server.pick(|picker, ids| {
-            // The order changes while statuses load. Until a key is pressed or a row is preferred, the first one is selected.
+            // The order changes while statuses load. The selection stays on the thread that the user saw, because keys act on it.
             let is_preferred = picker.has_preference();
-            if is_untouched && !is_preferred {
-                picker.select(ids, height, 0);
-            }
             picker.clamp(ids, height);
             is_chosen = is_preferred && !picker.has_preference();
             at = picker.cursor();
