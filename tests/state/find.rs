@@ -580,7 +580,9 @@ fn the_selection_stays_on_its_thread_when_rows_move_without_a_key() {
     assert_eq!(selected(&mut dash), (Some(2), Some(id(1))));
     let effects = dash.keys("x");
     let is_for_it = |effect: &Effect| match effect {
-        Effect::PlanAction(_, _, intent) => matches!(&**intent, ThreadIntent::Cancel { thread, .. } if *thread == id(1)),
+        Effect::PlanAction(_, _, intent) => {
+            matches!(&**intent, ThreadIntent::Cancel { thread, .. } if *thread == id(1))
+        }
         _ => false,
     };
     assert!(effects.iter().any(is_for_it), "the key acts on the thread that was shown: {effects:?}");
