@@ -560,23 +560,30 @@ fn the_order_of_the_server_is_one_of_the_orders_and_is_remembered() {
 }
 
 #[test]
-fn the_first_thread_is_selected_until_a_key_is_pressed() {
+fn the_selection_stays_on_its_thread_when_rows_move_without_a_key() {
     let mut dash = Dash::new(CONFIG, (140, 30));
     dash.keys("<Enter>");
     dash.assistants();
     receive(&mut dash, page_of(&[(1, "busy"), (2, "idle")], 0, false));
     let selected = |dash: &mut Dash| {
         let order = shown(dash);
-        let selected = dash.app.agent.server.as_ref().unwrap().thread_picker.selected.clone();
-        order.iter().position(|row| Some(row) == selected.as_ref())
+        let picked = dash.app.agent.server.as_ref().unwrap().thread_picker.selected.clone();
+        (order.iter().position(|row| Some(row) == picked.as_ref()), picked)
     };
-    assert_eq!(selected(&mut dash), Some(0));
+    assert_eq!(selected(&mut dash), (Some(0), Some(id(1))));
     receive(&mut dash, page_of(&[(3, "error"), (4, "idle")], 2, false));
-    assert_eq!((shown(&mut dash)[0].clone(), selected(&mut dash)), (id(3), Some(0)), "rows arrive above it");
-    // Then the cursor follows its thread.
-    dash.keys("<Down>");
-    dash.later(11_000);
-    dash.feed(Msg::Tick);
-    receive(&mut dash, page_of(&[(5, "error"), (6, "error")], 4, true));
-    assert_eq!(selected(&mut dash), Some(3));
+    assert_eq!(shown(&mut dash)[0], id(3), "rows arrive above it");
+    assert_eq!(selected(&mut dash), (Some(1), Some(id(1))));
+    // The thread that was idle fails: another row is first, and still the same thread is selected.
+    receive(&mut dash, page_of(&[(2, "error"), (1, "busy")], 0, false));
+    assert_eq!(shown(&mut dash)[0], id(2));
+    assert_eq!(selected(&mut dash), (Some(2), Some(id(1))));
+    let effects = dash.keys("x");
+    let is_for_it = |effect: &Effect| match effect {
+        Effect::PlanAction(_, _, intent) => {
+            matches!(&**intent, ThreadIntent::Cancel { thread, .. } if *thread == id(1))
+        }
+        _ => false,
+    };
+    assert!(effects.iter().any(is_for_it), "the key acts on the thread that was shown: {effects:?}");
 }

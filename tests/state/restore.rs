@@ -2,6 +2,7 @@
 
 use runtail_api::{ApiError, Kind, Listing, Place};
 use runtail_core::config::Draft;
+use runtail_core::model::{Question, ThreadStatus};
 use runtail_stream::Item;
 use runtail_testkit::dash::{Dash, listed};
 use runtail_tui::app::{Pane, subscriptions, update};
@@ -323,4 +324,30 @@ fn restore_is_turned_on_in_the_configuration_file_after_a_preview() {
     dash.app.session.settings.demo = true;
     assert!(dash.keys(":restore off<Enter>").is_empty());
     assert!(dash.screen().contains("The demo keeps no tabs."), "{}", dash.screen());
+}
+
+/// Going back from a restored stream selects its thread, which must not freeze the order before the statuses are known.
+#[test]
+fn a_list_behind_a_restored_stream_is_in_order_once_the_statuses_are_known() {
+    let copy = "01a1fbb8-1f78-73e0-8673-6126729aa3fd";
+    let saved = SavedTabs::new(vec![tab("local", "bot", copy)], Some(server("local", "bot")), SavedPlace::Tab(0));
+    let (mut dash, _) = started(CONFIG, Scope::Profiles, saved);
+    dash.keys("q");
+    dash.threads();
+    dash.screen();
+    let facts = dash.app.agent.server.as_ref().unwrap().threads.row(copy).unwrap().facts.clone();
+    let of = runtail_tui::session::msg::WantedStatus { thread: copy.into(), facts };
+    // Its own record calls a copy that waits idle.
+    let question = Question { value: json!("Send it?"), ..Question::default() };
+    let status = Ok(ThreadStatus::Waiting { since: None, questions: vec![question] });
+    let event = SubscriptionEvent::ThreadStatus { of, status };
+    dash.answer(|key| matches!(key, SubscriptionId::ThreadStatuses(_)), event);
+    dash.screen();
+    let open = dash.app.agent.server.as_ref().unwrap();
+    assert_eq!(
+        open.threads.shown().iter().position(|id| id == copy),
+        Some(2),
+        "below the failed and the other waiting one"
+    );
+    assert_eq!(open.thread_picker.selected.as_deref(), Some(copy));
 }

@@ -1,9 +1,14 @@
 //! The selected thread below a wide list of threads: what is read of it, and what is shown of its record.
 
 use crate::inbox_details::{read, tick};
-use runtail_api::Kind;
+use jiff::Timestamp;
+use runtail_api::{Kind, ServerInbox};
+use runtail_core::model::{InboxCause, InboxThread, Question, ThreadStatus};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::session::msg::{EffectResult, InboxTarget, RowDetail};
+use runtail_tui::session::msg::{
+    EffectResult, InboxTarget, RowDetail, SubscriptionEvent, SubscriptionId, WantedStatus,
+};
+use serde_json::json;
 
 fn opened(size: (u16, u16)) -> Dash {
     let mut dash = demo_like(size);
@@ -59,9 +64,95 @@ fn small_terminals_other_lists_and_dialogs_have_no_preview() {
 fn the_keys_of_the_preview_write_only_where_writing_is_allowed() {
     let mut dash = opened((140, 40));
     dash.keys("<Home><Down>");
-    assert!(dash.screen().contains("a answer   ⏎ open the thread"), "{}", dash.screen());
+    assert!(dash.screen().contains("A approve   a answer   ⏎ open the thread"), "{}", dash.screen());
     dash.keys("<Home>");
     assert!(dash.screen().contains("e explain   R retry   ⏎ open the thread"), "{}", dash.screen());
     dash.seal();
     assert!(dash.screen().contains("e explain   ⏎ open the thread"), "{}", dash.screen());
+}
+
+const RUNNING: &str = "01a1fbb5-173d-77d7-b93d-09bf6dcc9775";
+const WAITING: &str = "01a1fbb6-05bd-7362-97d9-fb3f813b715e";
+const IDLE: &str = "01a1fbb8-1f78-73e0-8673-6126729aa3fd";
+
+/// Delivers the status of a listed thread.
+fn load_status(dash: &mut Dash, thread: &str, status: ThreadStatus) {
+    let facts = dash.app.agent.server.as_ref().unwrap().threads.row(thread).unwrap().facts.clone();
+    let of = WantedStatus { thread: thread.into(), facts };
+    let event = SubscriptionEvent::ThreadStatus { of, status: Ok(status) };
+    dash.answer(|key| matches!(key, SubscriptionId::ThreadStatuses(_)), event);
+}
+
+/// Selects a thread, wherever it is in the list.
+fn select(dash: &mut Dash, thread: &str) {
+    let at = dash.app.agent.server.as_ref().unwrap().threads.shown().iter().position(|id| id == thread).unwrap();
+    dash.keys("<Home>");
+    dash.keys(&"<Down>".repeat(at));
+}
+
+#[test]
+fn keys_of_a_question_and_a_breakpoint_suit_them() {
+    let mut dash = opened((140, 40));
+    let question = Question { value: json!({"question": "Which supplier is it?"}), ..Question::default() };
+    load_status(&mut dash, WAITING, ThreadStatus::Waiting { since: None, questions: vec![question] });
+    select(&mut dash, WAITING);
+    let screen = dash.screen();
+    assert!(screen.contains("│ a answer   ⏎ open the thread"), "a question that A can't approve:\n{screen}");
+    let paused = ThreadStatus::Paused { since: None, next: vec!["write_ledger".into()], after: false };
+    load_status(&mut dash, WAITING, paused);
+    assert!(dash.screen().contains("│ a continue   e explain   ⏎ open the thread"), "{}", dash.screen());
+    dash.seal();
+    assert!(dash.screen().contains("│ e explain   ⏎ open the thread"), "{}", dash.screen());
+}
+
+#[test]
+fn the_time_since_the_request_is_not_called_the_duration_of_the_run() {
+    let mut dash = opened((140, 40));
+    let time = |text: &str| text.parse::<Timestamp>().ok();
+    let (began, ended) = (time("2026-11-21T13:59:00Z"), time("2026-11-21T13:59:02.5Z"));
+    load_status(&mut dash, IDLE, ThreadStatus::Idle { ended, began });
+    select(&mut dash, IDLE);
+    let screen = dash.screen();
+    assert!(screen.contains(" ago, 2.5s after its request") && !screen.contains("took"), "{screen}");
+}
+
+#[test]
+fn stuck_threads_have_the_words_of_the_inbox() {
+    for (name, size) in [("threads_stuck_140x40", (140, 40)), ("threads_stuck_80x24", (80, 24))] {
+        let mut dash = opened(size);
+        let server = dash.app.agent.server.as_ref().unwrap().server.clone();
+        let stuck = InboxThread {
+            thread_id: RUNNING.into(),
+            status: "busy".into(),
+            cause: Some(InboxCause::Stuck),
+            detail: "running, but its records have not changed for 52m (events were not read)".into(),
+            ..InboxThread::default()
+        };
+        let inbox = ServerInbox { threads: vec![stuck], busy: 1, ..ServerInbox::default() };
+        crate::inbox::answer(&mut dash, &server, Ok(inbox));
+        select(&mut dash, RUNNING);
+        insta::assert_snapshot!(name, dash.screen());
+        // Its run ended: the list knows that before the inbox does.
+        load_status(&mut dash, RUNNING, ThreadStatus::Idle { ended: None, began: None });
+        let row = dash.screen();
+        assert!(!row.contains("? stuck"), "{row}");
+    }
+}
+
+#[test]
+fn stuck_threads_are_listed_below_waiting_ones_and_above_running_ones() {
+    let mut dash = opened((140, 40));
+    let server = dash.app.agent.server.as_ref().unwrap().server.clone();
+    load_status(&mut dash, IDLE, ThreadStatus::Queued { since: None, waiting: 1, run_id: None });
+    let stuck = InboxThread {
+        thread_id: IDLE.into(),
+        cause: Some(InboxCause::Stuck),
+        detail: "a run".into(),
+        ..Default::default()
+    };
+    let inbox = ServerInbox { threads: vec![stuck], busy: 2, ..ServerInbox::default() };
+    crate::inbox::answer(&mut dash, &server, Ok(inbox));
+    dash.screen();
+    let shown = dash.app.agent.server.as_ref().unwrap().threads.shown().to_vec();
+    assert_eq!(shown[1..], [WAITING, IDLE, RUNNING]);
 }

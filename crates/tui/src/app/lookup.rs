@@ -17,7 +17,7 @@ use crate::widgets::line::Line;
 use runtail_api::{ApiError, ServerInfo, ServerKind};
 use runtail_core::model::{Assistant, KnownRevisions, Revision, Run, Thread, ThreadStatus};
 use runtail_core::text::{self, short_id};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// A name and a note.
@@ -69,6 +69,10 @@ impl Lookup for App {
         let columns = Columns::of_one_server(width);
         let rows = self.inbox.rows_of(server)?;
         Some(rows.into_iter().map(|row| row_line(row, columns, &self.session, false, None)).collect())
+    }
+
+    fn stuck(&self, server: &ServerRef) -> BTreeMap<String, String> {
+        self.inbox.stuck_of(server)
     }
 
     fn has_page(&self, thread: &ThreadRef) -> bool {

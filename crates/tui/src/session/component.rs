@@ -16,6 +16,7 @@ use crate::widgets::jobs::{JobProgress, PendingJob};
 use crate::widgets::line::Line;
 use runtail_api::{ApiError, ServerInfo};
 use runtail_core::model::{KnownRevisions, Revision, ThreadStatus};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,6 +48,8 @@ pub trait Lookup {
     /// Returns what needs a person on an agent server, in lines of at most `width` columns and the most urgent first; `None` if its
     /// last answer doesn't list every thread.
     fn needs(&self, server: &ServerRef, width: usize) -> Option<Vec<Line>>;
+    /// Returns the stuck threads of an agent server by the inbox: their ids, and what the inbox says of each.
+    fn stuck(&self, server: &ServerRef) -> BTreeMap<String, String>;
     /// Returns whether a page of a thread is open, even if its stream has ended.
     fn has_page(&self, thread: &ThreadRef) -> bool;
     /// Returns the software of an agent server, if it was requested.

@@ -2,6 +2,7 @@
 
 use super::listed_status;
 use super::state::{Server, Tab};
+use super::view::STUCK_WORD;
 use crate::session::Cx;
 use crate::session::msg::{InboxTarget, ThreadRef};
 use crate::session::row_details::{DetailedRow, KnownDetail, RowState};
@@ -9,8 +10,10 @@ use crate::session::row_lines::{heading, keys_line, push_fields, push_known};
 use crate::widgets::area::{Area, inside};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
-use crate::widgets::status::badge;
-use runtail_core::model::{Thread, ThreadStatus};
+use crate::widgets::status::{STUCK, badge, run_duration};
+use jiff::Timestamp;
+use runtail_api::ServerKind;
+use runtail_core::model::{Question, StatusRole, Thread, ThreadStatus};
 use runtail_core::text;
 
 /// Minimum size of a list that has details below it.
@@ -104,7 +107,11 @@ fn lines(
     let room = height.saturating_sub(1);
     let session = cx.session;
     let now = session.now;
-    let mut head = badge(status, now);
+    let stuck = server.threads.stuck(&thread.thread_id, status);
+    let mut head = match stuck {
+        Some(_) => stuck_badge(status, now),
+        None => listed_badge(server, thread, status, cx),
+    };
     let ages = [("changed", thread.updated_at), ("created", thread.created_at)];
     let ages: Vec<String> = ages
         .into_iter()
@@ -127,7 +134,11 @@ fn lines(
                 push_fields(&mut lines, question, width);
             }
         }
-        _ => {}
+        _ => {
+            if let Some(evidence) = stuck {
+                said(&mut lines, Tone::Plain, evidence);
+            }
+        }
     }
     if lines.len() > room {
         lines.truncate(room.saturating_sub(1));
@@ -142,7 +153,7 @@ fn lines(
     push_known(&mut lines, known, width, room - tail_room);
     lines.resize_with(room - tail_room, Line::new);
     lines.extend(tail.into_iter().take(tail_room));
-    lines.push(keys(server, status, cx, width));
+    lines.push(keys(server, (status, stuck.is_some()), cx, width));
     lines
 }
 
@@ -157,19 +168,57 @@ fn notes(thread: &Thread, width: usize) -> Option<Line> {
         .then(|| Line::of(Tone::Dim, &label).with(Tone::Plain, &text::fit(&notes, width.saturating_sub(LABEL))))
 }
 
+/// Returns the badge of a thread. The list only knows when its last run was requested, and the run may have been queued: only its
+/// page knows how long it took.
+fn listed_badge(server: &Server, thread: &Thread, status: &ThreadStatus, cx: &Cx<'_>) -> Line {
+    let of = ThreadRef { server: server.server.clone(), id: thread.thread_id.clone() };
+    match status {
+        ThreadStatus::Idle { ended: Some(ended), began: Some(began) }
+            if began <= ended && cx.lookup.page_status(&of).as_ref() != Some(status) =>
+        {
+            let after = run_duration(ended.duration_since(*began));
+            let line = badge(&ThreadStatus::Idle { ended: Some(*ended), began: None }, cx.session.now);
+            line.with(Tone::Plain, &format!(", {after} after its request"))
+        }
+        status => badge(status, cx.session.now),
+    }
+}
+
+/// Returns the badge of a stuck thread, with its status behind the word of the inbox.
+fn stuck_badge(status: &ThreadStatus, now: Timestamp) -> Line {
+    let mut line = Line::of(STUCK.0, &format!("{} ", StatusRole::Unknown.glyph())).with(STUCK.1, STUCK_WORD);
+    line.push(Tone::Plain, " · ");
+    // The first part is the glyph of the status.
+    line.left.extend(badge(status, now).left.into_iter().skip(1));
+    line
+}
+
 /// Returns the keys that help, as far as they fit.
-fn keys(server: &Server, status: &ThreadStatus, cx: &Cx<'_>, width: usize) -> Line {
+fn keys(server: &Server, (status, is_stuck): (&ThreadStatus, bool), cx: &Cx<'_>, width: usize) -> Line {
     let session = cx.session;
     let can_act = !session.is_read_only(&server.server.profile);
     let mut ids = Vec::new();
     match status {
-        ThreadStatus::Waiting { .. } if can_act => ids.push(("server.answer", "answer")),
+        ThreadStatus::Waiting { questions, .. } if can_act => {
+            if questions.iter().all(Question::can_be_approved) {
+                ids.push(("server.approve", if questions.len() > 1 { "approve all" } else { "approve" }));
+            }
+            ids.push(("server.answer", "answer"));
+        }
+        ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. } => {
+            let kind = cx.lookup.server_info(&server.server).and_then(|info| Some(info.value.as_ref()?.kind));
+            let continues = can_act && kind.is_none_or(ServerKind::continues_without_input);
+            ids.extend(continues.then_some(("server.answer", "continue")));
+            ids.push(("server.explain", "explain"));
+        }
         ThreadStatus::Failed { .. } => {
             ids.push(("server.explain", "explain"));
             ids.extend(can_act.then_some(("server.retry", "retry")));
         }
-        status if status.is_active() && can_act => ids.push(("server.cancel", "cancel the run")),
-        _ => {}
+        status => {
+            ids.extend(is_stuck.then_some(("server.explain", "explain")));
+            ids.extend((status.is_active() && can_act).then_some(("server.cancel", "cancel the run")));
+        }
     }
     ids.extend([("server.open", "open the thread"), ("server.runs", "its runs"), ("server.details", "details")]);
     keys_line(&ids, session, width)

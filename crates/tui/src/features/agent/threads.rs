@@ -9,7 +9,7 @@ use runtail_core::model::{
     ThreadStatus,
 };
 use std::cmp::Ordering;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Rows requested initially.
@@ -61,14 +61,15 @@ impl ListOrder {
 }
 
 /// Returns the place of a status among problems.
-fn rank(status: &ThreadStatus) -> u8 {
+fn rank(status: &ThreadStatus, is_stuck: bool) -> u8 {
     match status.role() {
         StatusRole::Failed => 0,
         StatusRole::Waiting => 1,
-        StatusRole::Moving | StatusRole::Queued => 2,
+        _ if is_stuck => 2,
+        StatusRole::Moving | StatusRole::Queued => 3,
         // Such a thread stays busy until someone looks at it.
-        _ if matches!(status, ThreadStatus::BusyWithoutRun { .. }) => 2,
-        _ => 3,
+        _ if matches!(status, ThreadStatus::BusyWithoutRun { .. }) => 3,
+        _ => 4,
     }
 }
 
@@ -107,6 +108,8 @@ pub struct ThreadList {
     is_changed: bool,
     /// The loaded statuses, each with the facts from the list at that time.
     statuses: HashMap<Arc<str>, (Arc<ThreadFacts>, ThreadStatus)>,
+    /// The stuck threads by the inbox, each with its evidence.
+    stuck: BTreeMap<String, String>,
     /// When the server last answered.
     pub at: Option<Timestamp>,
     /// Why the newest request failed.
@@ -183,11 +186,6 @@ impl ThreadList {
         if self.is_answered {
             self.key_at = Some(now);
         }
-    }
-
-    /// Returns whether no key was pressed in the list yet.
-    pub fn is_untouched(&self) -> bool {
-        self.key_at.is_none()
     }
 
     /// Returns what to read from the server.
@@ -331,9 +329,7 @@ impl ThreadList {
                 true => self.shown.iter().enumerate().map(|(n, id)| (id.as_str(), n)).collect(),
                 false => HashMap::new(),
             };
-            shown.sort_by_cached_key(|id| {
-                (before.get(id.as_str()).copied().unwrap_or(usize::MAX), rank(&self.status_of(id)))
-            });
+            shown.sort_by_cached_key(|id| (before.get(id.as_str()).copied().unwrap_or(usize::MAX), self.rank_of(id)));
             self.is_order_due = stays;
         }
         self.is_reordered = false;
@@ -349,9 +345,11 @@ impl ThreadList {
             return self.search.fits(&SearchRow { thread, values_fit, texts: &[] }, now);
         }
         let status = self.status_of(&thread.thread_id);
-        let (_, about) = view::about(&row.found, &status);
+        let stuck = self.stuck(&thread.thread_id, &status);
+        let (_, about) = view::about(&row.found, &status, stuck);
         let title = row.found.title.as_deref().unwrap_or_default();
-        let texts = [view::list_word(&status), about.as_str(), title];
+        let word = if stuck.is_some() { view::STUCK_WORD } else { view::list_word(&status) };
+        let texts = [word, about.as_str(), title];
         self.search.fits(&SearchRow { thread, values_fit, texts: &texts }, now)
     }
 
@@ -460,13 +458,31 @@ impl ThreadList {
     /// Applies the status of a listed thread.
     pub fn set_status(&mut self, thread: Arc<str>, facts: Arc<ThreadFacts>, status: ThreadStatus) {
         let id = thread.clone();
-        let rank_before = rank(&self.status_of(&id));
+        let rank_before = self.rank_of(&id);
         self.statuses.insert(thread, (facts, status));
         // A word of the search may match the status.
         if let (Some(row), Some(at)) = (self.row(&id), self.at) {
             let was_shown = self.shown.iter().any(|shown| **shown == *id);
-            self.is_changed |= self.fits(row, at) != was_shown || rank(&self.status_of(&id)) != rank_before;
+            self.is_changed |= self.fits(row, at) != was_shown || self.rank_of(&id) != rank_before;
         }
+    }
+
+    fn rank_of(&self, thread: &str) -> u8 {
+        let status = self.status_of(thread);
+        rank(&status, self.stuck(thread, &status).is_some())
+    }
+
+    /// Sets the stuck threads by the inbox, each with its evidence.
+    pub fn set_stuck(&mut self, stuck: BTreeMap<String, String>) {
+        // The evidence, too, is searched.
+        self.is_changed |= stuck != self.stuck;
+        self.stuck = stuck;
+    }
+
+    /// Returns why a thread of this status is stuck, if it is. A status that the inbox doesn't know yet ends it.
+    pub fn stuck(&self, thread: &str, status: &ThreadStatus) -> Option<&str> {
+        let may_be = status.is_active() || matches!(status, ThreadStatus::BusyWithoutRun { .. });
+        self.stuck.get(thread).filter(|_| may_be).map(String::as_str)
     }
 
     /// Returns the status of a thread: the loaded one if it is current, otherwise the one derived from the list.

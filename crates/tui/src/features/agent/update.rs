@@ -491,24 +491,15 @@ impl Component for Agent {
 
     fn relayout(&mut self, cx: &Cx<'_>) {
         let Some(server) = &mut self.server else { return };
+        server.threads.set_stuck(cx.lookup.stuck(&server.server));
         server.threads.refresh(cx.session.now);
         let height = height(server, cx.area);
         let mut at = 0;
-        let mut is_chosen = false;
-        let is_untouched = server.tab == Tab::Threads && server.threads.is_untouched();
         server.pick(|picker, ids| {
-            // The order changes while statuses load. Until a key is pressed or a row is preferred, the first one is selected.
-            let is_preferred = picker.has_preference();
-            if is_untouched && !is_preferred {
-                picker.select(ids, height, 0);
-            }
+            // The order changes while statuses load. The selection stays on the thread that the user saw, because keys act on it.
             picker.clamp(ids, height);
-            is_chosen = is_preferred && !picker.has_preference();
             at = picker.cursor();
         });
-        if is_chosen {
-            server.threads.touch(cx.session.now);
-        }
         server.details.select(server.thread_picker.selected.as_deref(), cx.session.now);
         // Near the end of the list, request more rows if there may be more.
         match server.tab {

@@ -10,7 +10,7 @@ use crate::session::profile::{breadcrumb, server_software};
 use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
-use crate::widgets::status::tones;
+use crate::widgets::status::{STUCK, tones};
 use jiff::Timestamp;
 use runtail_api::{FoundThread, ServerKind};
 use runtail_core::model::{KnownRevisions, Run, StatusRole, Thread, ThreadStatus, summary_of};
@@ -193,7 +193,12 @@ fn table(cx: &Cx<'_>, server: &Server, width: usize, ids: &[&str]) -> (Line, Vec
                 let status = listed_status(cx, server, &thread.thread_id);
                 let columns = ThreadColumns::new(width);
                 let mut line = Line::of(Tone::Dim, &format!("{:>4}  ", ago(thread.updated_at, cx.session.now)));
-                line.left.extend(state(status.role(), list_word(&status)).left);
+                let stuck = server.threads.stuck(&thread.thread_id, &status);
+                let cell = match stuck {
+                    Some(_) => cell(STUCK, (StatusRole::Unknown.glyph(), STUCK_WORD)),
+                    None => state(status.role(), list_word(&status)),
+                };
+                line.left.extend(cell.left);
                 line.push(Tone::Plain, " ");
                 let is_selected = server.thread_picker.selected.as_deref() == Some(&*thread.thread_id);
                 line.push(if is_selected { Tone::Strong } else { Tone::Plain }, &columns.thread(thread));
@@ -204,7 +209,7 @@ fn table(cx: &Cx<'_>, server: &Server, width: usize, ids: &[&str]) -> (Line, Vec
                     room = room.saturating_sub(text::width(&name));
                     line.push(Tone::Strong, &name);
                 }
-                let (tone, notes) = about(found, &status);
+                let (tone, notes) = about(found, &status, stuck);
                 line.push(tone, &text::fit(&notes, room));
                 if columns.person > 0 {
                     line = line.right(Tone::Dim, &columns.person(thread));
@@ -311,10 +316,17 @@ fn assistant_name(server: &Server, id: &str) -> String {
 /// Columns of a status with its glyph.
 const STATE: usize = 17;
 
+/// The word of a stuck thread, as in the inbox.
+pub(super) const STUCK_WORD: &str = "stuck";
+
 /// Formats a status for its column.
 fn state(role: StatusRole, word: &str) -> Line {
-    let (glyph, tone) = tones(role);
-    let mut line = Line::of(glyph, &format!("{} ", role.glyph()));
+    cell(tones(role), (role.glyph(), word))
+}
+
+/// Formats a glyph and a word, each with its tone, for the column of the status.
+fn cell((first, tone): (Tone, Tone), (glyph, word): (&str, &str)) -> Line {
+    let mut line = Line::of(first, &format!("{glyph} "));
     line.push(tone, &text::fit(word, STATE - 2));
     line.push(Tone::Plain, &" ".repeat((STATE + 1).saturating_sub(line.width())));
     line
@@ -346,8 +358,11 @@ fn run_state(run: &Run, thread: &ThreadStatus) -> (StatusRole, Cow<'static, str>
     (role, word.into())
 }
 
-/// Describes a thread by its error, its question, the node where it stopped, its first message, or its metadata.
-pub(super) fn about(found: &FoundThread, status: &ThreadStatus) -> (Tone, String) {
+/// Describes a thread by the evidence that it is `stuck`, its error, its question, the node where it stopped, its first message, or its metadata.
+pub(super) fn about(found: &FoundThread, status: &ThreadStatus, stuck: Option<&str>) -> (Tone, String) {
+    if let Some(evidence) = stuck {
+        return (Tone::Plain, text::clean(evidence).into_owned());
+    }
     let nodes = |label: &str, nodes: &[String]| match nodes {
         [] => String::new(),
         nodes => format!("{label} {}", text::clean(&nodes.join(", "))),

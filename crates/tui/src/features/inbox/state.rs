@@ -240,6 +240,18 @@ impl Inbox {
         is_complete.then(|| self.listing.rows.iter().filter(is_of).collect())
     }
 
+    /// Returns the ids of the stuck threads of a server, and what their rows say.
+    pub fn stuck_of(&self, server: &ServerRef) -> BTreeMap<String, String> {
+        let stuck = self.listing.rows.iter().filter(|row| row.row.group() == InboxGroup::Stuck);
+        let of_server = stuck.filter_map(|row| match &row.target {
+            Target::Thread(thread) if is_same(&thread.server, server) => {
+                Some((thread.id.clone(), super::table::needs(row)))
+            }
+            _ => None,
+        });
+        of_server.collect()
+    }
+
     /// Returns the answer of a server, which may be known by another name.
     fn read_of(&self, server: &ServerRef) -> Option<(&ServerRef, &ServerRead)> {
         self.reads.iter().find(|(known, _)| is_same(known, server))

@@ -25,6 +25,8 @@ pub(super) const ROWS: &[Binding] = &[
         .named("Show the assistants"),
     write("server.answer", Server, &["a"], A::Answer, "answer", "Answer what the thread is waiting for")
         .named("Answer the question"),
+    write("server.approve", Server, &["A"], A::Approve, "approve", "Open the answer with everything approved")
+        .named("Approve everything"),
     write("server.new_run", Server, &["n"], A::NewRun, "new run", "Compose a run").named("Start a new run"),
     write("server.cancel", Server, &["x"], A::CancelRun, "cancel", "Cancel the run, or the thread's active run")
         .named("Cancel the run"),
