@@ -166,6 +166,7 @@ fn stuck_threads_are_reasons_and_in_the_details() {
     dash.keys("PP");
     let screen = dash.screen();
     assert!(screen.contains("? support-bot eu") && screen.contains("1 stuck · BUILDING"), "{screen}");
+    assert!(screen.contains("1 running") && !screen.contains("2 running"), "a stuck one is not running: {screen}");
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Which revision of a deployment answers: in the Runs view, and in the deployment's list of revisions.
 
 use crate::thread_actions::{page, records};
-use runtail_api::{ServerInfo, ServerKind};
+use runtail_api::{Kind, Revisions, ServerInfo, ServerKind};
 use runtail_core::model::{Evidence, FailureCard, LogEvidence};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::Overlay;
-use runtail_tui::session::msg::EffectResult;
+use runtail_tui::app::{Overlay, subscriptions};
+use runtail_tui::session::msg::{Effect, EffectResult, Msg, NextPoll, SubscriptionEvent, SubscriptionId};
 use serde_json::{Value, json};
 
 /// The newest revision of support-bot in the test deployments, and the one that serves traffic.
@@ -79,11 +79,9 @@ fn a_revision_in_progress_counts_from_its_creation() {
     assert!(line(&mut dash).contains(" ≥1m46s"), "{}", line(&mut dash));
 }
 
-#[test]
-fn a_revision_in_progress_is_explained_with_the_keys_that_fit_it() {
-    let mut dash = demo_like((140, 40));
-    dash.keys("e");
-    let revision = json!({"id": NEWEST, "status": "BUILDING", "created_at": "2026-11-21T13:57:50Z"});
+/// Sends the explanation of the newest revision, which has this status.
+fn explained(dash: &mut Dash, status: &str) {
+    let revision = json!({"id": NEWEST, "status": status, "created_at": "2026-11-21T13:57:50Z"});
     let card = FailureCard::new(&Evidence {
         address: "prod-eu/support-bot",
         options: "",
@@ -97,6 +95,81 @@ fn a_revision_in_progress_is_explained_with_the_keys_that_fit_it() {
     let Some(Overlay::Explain(page)) = dash.app.overlays.last() else { panic!("no page") };
     let of = page.page.of.clone();
     dash.done(EffectResult::Card(of, Ok(Box::new(card))));
+}
+
+/// Sends the revisions of the selected deployment, the newest with this status, and returns the effects.
+fn polled(dash: &mut Dash, status: &str) -> Vec<Effect> {
+    let items = json!([{"id": NEWEST, "status": status, "created_at": "2026-11-21T13:57:50Z"}]);
+    let revisions = Revisions { items: serde_json::from_value(items).unwrap(), was_sorted: true };
+    let next = NextPoll::At(dash.now + jiff::SignedDuration::from_secs(30));
+    let sub = subscriptions(&dash.app).into_iter().find(|sub| matches!(sub.key, SubscriptionId::Revisions(..)));
+    let sub = sub.expect("a poll of the revisions");
+    dash.feed(Msg::Subscription {
+        key: sub.key,
+        epoch: sub.epoch,
+        event: SubscriptionEvent::Revisions(Ok(revisions), next),
+    })
+}
+
+#[test]
+fn an_explanation_follows_its_revision() {
+    let mut dash = demo_like((140, 40));
+    dash.keys("e");
+    explained(&mut dash, "BUILDING");
+    assert!(dash.screen().contains("Time: 3m56s so far"), "{}", dash.screen());
+    dash.pass(25);
+    assert!(dash.screen().contains("Time: 4m21s so far"), "{}", dash.screen());
+    assert!(dash.app.next_tick().is_some_and(|tick| tick.as_secs() <= 1), "the time advances by itself");
+    // The same status is no news; another one is loaded with all that depends on it.
+    let loads = |effects: &[Effect]| match effects {
+        [Effect::Explain(of, address, times)] => {
+            assert_eq!((&*of.revision, address.as_str()), (NEWEST, "prod-eu/support-bot"));
+            Some(times.iter().map(|time| time.status.clone()).collect::<Vec<_>>().join(" "))
+        }
+        _ => None,
+    };
+    assert_eq!(loads(&polled(&mut dash, "BUILDING")), None);
+    assert_eq!(loads(&polled(&mut dash, "DEPLOYING")).as_deref(), Some("QUEUED BUILDING DEPLOYING"));
+    assert_eq!(loads(&polled(&mut dash, "DEPLOYING")), None, "it is being loaded");
+    explained(&mut dash, "DEPLOYING");
+    assert!(dash.screen().contains(": DEPLOYING"), "{}", dash.screen());
+    assert_eq!(loads(&polled(&mut dash, "DEPLOYING")), None);
+    // r loads it again. What was loaded stays if that fails, with its age, and its time stops.
+    assert!(loads(&dash.keys("r")).is_some());
+    let Some(Overlay::Explain(page)) = dash.app.overlays.last() else { panic!("no page") };
+    let of = page.page.of.clone();
+    let error = dash.error("prod-eu", Kind::Server(503));
+    dash.done(EffectResult::Card(of, Err(error)));
+    dash.pass(10);
+    let screen = dash.screen();
+    assert!(screen.contains("Loaded 10s ago. Loading it again failed.") && screen.contains("4m21s so far"), "{screen}");
+    // A status that is final stops the time.
+    assert!(loads(&polled(&mut dash, "DEPLOYED")).is_some());
+    explained(&mut dash, "DEPLOYED");
+    assert!(!dash.screen().contains("so far") && !dash.screen().contains("Loaded"), "{}", dash.screen());
+}
+
+#[test]
+fn a_status_that_was_first_seen_late_has_no_time_in_the_details() {
+    for size in [(140, 40), (80, 24)] {
+        let mut dash = demo_like(size);
+        let history = dash.app.deployments.histories.values_mut().next().expect("a history");
+        let periods = history.periods.get_mut(NEWEST).expect("its periods");
+        periods.drain(..periods.len() - 1);
+        periods[0].from_start = false;
+        if size.0 < 100 {
+            dash.keys("<Tab>");
+        }
+        let screen = dash.screen();
+        assert!(screen.contains("3m56s") && !screen.contains('≥') && !screen.contains("  building "), "{screen}");
+    }
+}
+
+#[test]
+fn a_revision_in_progress_is_explained_with_the_keys_that_fit_it() {
+    let mut dash = demo_like((140, 40));
+    dash.keys("e");
+    explained(&mut dash, "BUILDING");
     let screen = dash.screen();
     // As the list and the tabs name it, and not as the command line does.
     assert!(screen.contains("eu › support-bot 4444") && !screen.contains("prod-eu/"), "{screen}");

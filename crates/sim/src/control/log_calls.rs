@@ -8,6 +8,7 @@ use super::shape::{Problem, body, invalid};
 use super::timetable::{Deployment, Phase, Revision, phases};
 use super::{ControlServer, Refusal, answer, now, ok};
 use crate::agent::query_pairs;
+use crate::ids::before;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::Uri;
@@ -15,6 +16,9 @@ use axum::response::Response;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::sync::Arc;
+
+/// Seconds between the rollout of an unused deployment and the end of its server log, in real time.
+const USED: f64 = 600.0;
 
 /// A time of a request, or the refusal that an odd one is answered with.
 fn time(place: &str, name: &str, text: Option<&str>) -> Result<Option<Timestamp>, Refusal> {
@@ -53,7 +57,7 @@ fn revision_v1(
 ) -> Response {
     answer(with(plane, &id, |deployment| {
         let (revision, phase) = find(plane, deployment, &revision)?;
-        v1_page(plane, &log(revision, &phase, now(), plane.speed), bytes)
+        v1_page(plane, &log(revision, &phase, log_end(deployment, &phase, now(), plane.speed), plane.speed), bytes)
     }))
 }
 
@@ -80,12 +84,24 @@ pub async fn deployment_v1(State(plane): State<Arc<ControlServer>>, Path(id): Pa
     answer(with(&plane, &id, |deployment| v1_page(&plane, &serving(&plane, deployment), &bytes)))
 }
 
+/// Returns when the logs of a revision end: the server of an unused deployment was stopped.
+fn log_end(deployment: &Deployment, phase: &Phase, now: Timestamp, speed: f64) -> Timestamp {
+    match deployment.fixed_status.as_deref() {
+        Some("UNUSED") => now.min(before(phase.deploy_at, -(USED / speed.max(1e-6)))),
+        _ => now,
+    }
+}
+
 /// The server log of the newest revision that was deployed.
-fn serving(plane: &ControlServer, deployment: &Deployment) -> Vec<Line> {
+pub fn serving(plane: &ControlServer, deployment: &Deployment) -> Vec<Line> {
     let at = now();
     let phases = phases(&deployment.revisions, at, plane.speed);
     let active = deployment.revisions.iter().zip(&phases).rev().find(|(_, phase)| phase.status == "DEPLOYED");
-    active.map(|(revision, phase)| logs::server(revision, phase, at, plane.speed)).unwrap_or_default()
+    active
+        .map(|(revision, phase)| {
+            logs::server(revision, phase, log_end(deployment, phase, at, plane.speed), plane.speed)
+        })
+        .unwrap_or_default()
 }
 
 fn wanted_of_query(
@@ -124,7 +140,7 @@ pub async fn revision_v2(
         required(&pairs, "type")?;
         let build = word(&pairs, "type", &["build", "deploy"])? == Some("build");
         let read = if build { logs::build } else { logs::server };
-        let lines = read(revision, &phase, now(), plane.speed);
+        let lines = read(revision, &phase, log_end(deployment, &phase, now(), plane.speed), plane.speed);
         let wanted = wanted_of_query(&pairs, ["limit", "offset", "order"], 1000, 50)?;
         let (found, next) = logs::page(&lines, &wanted, plane.logs.ids);
         let next = cursor(&found, &wanted, next);
@@ -145,7 +161,7 @@ pub async fn deployment_v2(State(plane): State<Arc<ControlServer>>, uri: Uri) ->
                 Some(revision) => {
                     let (revision, phase) = find(&plane, deployment, &revision)?;
                     let read = if build { logs::build } else { logs::server };
-                    read(revision, &phase, now(), plane.speed)
+                    read(revision, &phase, log_end(deployment, &phase, now(), plane.speed), plane.speed)
                 }
             };
             let wanted = wanted_of_query(&pairs, ["page_size", "cursor", "sort_order"], 100, 20)?;

@@ -7,7 +7,7 @@ mod deployments;
 mod document;
 pub mod integrations;
 mod listeners;
-mod log_calls;
+pub(crate) mod log_calls;
 pub mod logs;
 mod query;
 mod revisions;

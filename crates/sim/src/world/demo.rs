@@ -346,4 +346,17 @@ mod tests {
         }
         assert_eq!(all.iter().filter(|(name, ..)| name == "support-bot").count(), 2);
     }
+
+    #[test]
+    fn server_log_of_an_unused_deployment_ends_in_the_past() {
+        let plane = ControlServer::new("us", "us", "http://127.0.0.1:1", &Options::demo());
+        fill(&plane, &BTreeMap::new());
+        let end = |name: &str| {
+            let all = plane.deployments();
+            let one = all.iter().find(|deployment| deployment.name == name).expect("a deployment");
+            crate::control::log_calls::serving(&plane, one).last().map(|line| Timestamp::now().duration_since(line.at))
+        };
+        assert!(end("nightly-etl").is_some_and(|age| age.as_hours() > 24));
+        assert!(end("invoice-agent").is_some_and(|age| age.as_secs() < 60), "one in use writes until now");
+    }
 }

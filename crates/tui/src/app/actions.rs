@@ -193,6 +193,7 @@ impl App {
         if let Some(server) = self.agent.server.as_ref().filter(|open| open.server.has_address()) {
             effects.push(Effect::FetchAssistants(server.server.clone()));
         }
+        effects.extend(self.explain_again(|_, _| true));
         self.notify(false, "Refreshing…");
         // A failed stream doesn't reconnect by itself. Reopening drops received events, so only `:reopen` does that.
         let can_reopen =

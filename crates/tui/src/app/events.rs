@@ -2,6 +2,7 @@
 
 use super::{App, Overlay};
 use crate::features::deployments::update::ListReport;
+use crate::features::diagnostics::explain::Explained;
 use crate::features::profiles::file::Save;
 use crate::features::resources::sign_in;
 use crate::features::stream::bisect::BisectPage;
@@ -153,6 +154,7 @@ impl App {
             _ => Requests::none(),
         };
         effects.extend(self.apply(requests));
+        effects.extend(self.explain_again(Explained::is_outdated));
         effects
     }
 
@@ -362,12 +364,12 @@ impl App {
                 if let Err(error) = &card {
                     self.report_error(error);
                 }
-                let shown = self.overlays.iter_mut().find_map(|overlay| match overlay {
-                    Overlay::Explain(explained) if explained.page.of == of => Some(explained),
-                    _ => None,
-                });
-                if let Some(explained) = shown {
-                    explained.page.card = Some(card);
+                for overlay in &mut self.overlays {
+                    if let Overlay::Explain(explained) = overlay
+                        && explained.page.of == of
+                    {
+                        explained.page.on_card(card.clone(), self.session.now);
+                    }
                 }
                 Requests::none()
             }

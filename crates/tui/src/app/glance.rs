@@ -81,7 +81,7 @@ impl App {
         };
         let oldest = waiting.iter().min_by_key(|row| row.since());
         let newest = failed.iter().max_by_key(|row| row.since());
-        let running: usize = self.deployments.list.rows.iter().map(|row| row.counts.busy).sum();
+        let running: usize = self.deployments.list.rows.iter().map(|row| row.counts.running()).sum();
         let updated = self.session.profiles.iter().filter_map(|profile| profile.loaded_at).max();
         Facts {
             waiting: count(&waiting, oldest, "oldest"),
@@ -176,12 +176,12 @@ impl App {
         if counts.stuck > 0 {
             states.push(state(Rank::Stuck, "?", STUCK.1, About::Stuck, number(counts.stuck, "stuck")));
         }
-        if counts.busy > 0 {
+        if counts.running() > 0 {
             // Without its newest revision it is unknown how the deployment is.
             let is_known = row.newest.is_some() || row.deployment.is_none();
             let (rank, glyph, tone) =
                 if is_known { (Rank::Good, "●", Tone::Good) } else { (Rank::Unknown, "?", Tone::Dim) };
-            states.push(state(rank, glyph, tone, About::Deployment, number(counts.busy, "running")));
+            states.push(state(rank, glyph, tone, About::Deployment, number(counts.running(), "running")));
         }
         if states.len() > 1 {
             states.retain(|state| state.reason.text != IDLE);

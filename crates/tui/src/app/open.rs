@@ -7,6 +7,7 @@ use crate::features::changes::confirm::{Confirm, Proposal};
 use crate::features::changes::journal::{Entry, JournalView};
 use crate::features::compare::ComparePage;
 use crate::features::composer::Composer;
+use crate::features::deployments::Deployments;
 use crate::features::diagnostics::doctor::Doctor;
 use crate::features::diagnostics::explain::{Comparison, Explained};
 use crate::features::help::Keys;
@@ -29,8 +30,9 @@ use crate::session::run::Origin;
 use crate::session::subject::Subject;
 use crate::session::thread::{AnswerFrom, ThreadToAnswer};
 use crate::session::{Lookup, Paged, Requests, Route};
+use jiff::Timestamp;
 use runtail_api::{BulkAction, LogKind};
-use runtail_core::model::{Collection, SpecForm};
+use runtail_core::model::{Collection, Revision, SpecForm};
 use runtail_core::text::clean;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -77,9 +79,11 @@ impl App {
                 return self.apply(change_service(&self.session, profile, what, &Value::Null, None));
             }
             Route::Entry(sent) => self.push(Paged::new(Entry(sent))),
-            Route::Explanation { of, name, address, times } => {
-                self.push(Paged::new(Explained { of: of.clone(), name, card: None }));
-                return vec![Effect::Explain(of, address, times)];
+            Route::Explanation { of, name, address } => {
+                let mut page = Explained::new(of, name, address);
+                let effect = load_explanation(&self.deployments, &mut page, self.session.now);
+                self.push(Paged::new(page));
+                return vec![effect];
             }
             Route::Comparison { title, changes } => self.push(Paged::new(Comparison { title, changes })),
             Route::DeploymentDocument(profile, id, name) => {
@@ -314,6 +318,19 @@ impl App {
     }
 
     /// Opens the doctor's report. Closing the page stops its checks.
+    /// Loads those open explanations of revisions again for which `is_due` is true, given the known record of the revision.
+    pub(super) fn explain_again(&mut self, is_due: impl Fn(&Explained, Option<&Revision>) -> bool) -> Vec<Effect> {
+        let (deployments, now) = (&self.deployments, self.session.now);
+        let pages = self.overlays.iter_mut().filter_map(|overlay| match overlay {
+            Overlay::Explain(explained) => Some(&mut explained.page),
+            _ => None,
+        });
+        pages
+            .filter(|page| is_due(page, deployments.known_revision(&page.of)))
+            .map(|page| load_explanation(deployments, page, now))
+            .collect()
+    }
+
     pub fn open_doctor(&mut self) {
         self.push(Paged::new(Doctor::new(self.session.next_stream.take())));
     }
@@ -452,4 +469,9 @@ impl App {
         let requests: Requests = card.begin(&self.session, &self.thread.answer_drafts, kind);
         self.apply(requests)
     }
+}
+
+/// Loads the explanation of a revision with the times that the polls observed.
+fn load_explanation(deployments: &Deployments, page: &mut Explained, now: Timestamp) -> Effect {
+    page.load(deployments.known_revision(&page.of), deployments.status_times(&page.of, now))
 }

@@ -72,6 +72,13 @@ pub struct RevisionRef {
     pub revision: Arc<str>,
 }
 
+impl RevisionRef {
+    /// Returns the id of its deployment's row in the list.
+    pub fn row_id(&self) -> String {
+        format!("{}/{}", self.profile, self.deployment)
+    }
+}
+
 /// What a row of the inbox leads to.
 #[derive(Debug, Clone, PartialEq)]
 pub enum InboxTarget {

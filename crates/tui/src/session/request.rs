@@ -11,7 +11,7 @@ use super::thread::{AnswerFrom, ThreadToAnswer};
 use crate::input::action::{Action, Context};
 use runtail_api::{ApiError, BulkAction, LogKind, ResourceIntent, SentRequest, ThreadIntent};
 use runtail_core::config::{Mouse, Profile, Timestamps};
-use runtail_core::model::{AuthAuthenticateRequest, Change, Collection, Intent, Service, StatusTime};
+use runtail_core::model::{AuthAuthenticateRequest, Change, Collection, Intent, Service};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -185,8 +185,6 @@ pub enum Route {
         name: String,
         /// The name of its deployment on the command line.
         address: String,
-        /// The observed times in each status.
-        times: Vec<StatusTime>,
     },
     /// The differences between two revisions.
     Comparison {

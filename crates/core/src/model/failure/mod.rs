@@ -171,6 +171,15 @@ impl CardLog {
 }
 
 impl FailureCard {
+    /// Adds the time that passed since the card was made to the durations of a revision in progress.
+    pub fn add_time(&mut self, passed: Duration) {
+        let Some(elapsed) = &mut self.times.elapsed else { return };
+        *elapsed = elapsed.saturating_add(passed);
+        if let Some(last) = self.times.seen.last_mut() {
+            last.spent = last.spent.saturating_add(passed);
+        }
+    }
+
     /// Makes the card.
     pub fn new(evidence: &Evidence<'_>) -> FailureCard {
         let row = evidence.revision;

@@ -1,6 +1,6 @@
 //! The card as lines for a terminal, and as Markdown.
 
-use super::{FailureCard, LastGood, LogEnd, ServesInstead, Times};
+use super::{CardLog, FailureCard, LastGood, LogEnd, ServesInstead, Times};
 use crate::text::{self, markdown};
 use jiff::Timestamp;
 use std::fmt::Write;
@@ -49,7 +49,7 @@ impl FailureCard {
         if let Some(message) = &self.message {
             say(Part::Fact, format!("  The server says: {message}"));
         }
-        if let Some(times) = self.times.line() {
+        if let Some(times) = self.times_line() {
             say(Part::Fact, format!("  Time: {times}"));
         }
         if let Some(steps) = self.times.steps_line() {
@@ -121,7 +121,7 @@ impl FailureCard {
         if let Some(message) = &self.message {
             say(format!("> {}", markdown::inline(message)));
         }
-        if let Some(times) = self.times.line() {
+        if let Some(times) = self.times_line() {
             say(format!("**Time:** {}", markdown::inline(&times)));
         }
         if let Some(steps) = self.times.steps_line() {
@@ -177,6 +177,32 @@ impl FailureCard {
     fn is_told_already(&self) -> bool {
         let good = self.last_good.as_ref().map(|good| &good.id);
         self.serves_instead.as_ref().is_some_and(|other| good.is_none_or(|good| *good == other.id))
+    }
+
+    /// Returns the durations in one line, if any.
+    fn times_line(&self) -> Option<String> {
+        let times = &self.times;
+        let seen: Vec<String> = match times.seen.as_slice() {
+            // First seen late, it tells less than the time since the creation.
+            [only] if !only.from_start && times.elapsed.is_some() => Vec::new(),
+            seen => seen.iter().map(super::StatusTime::words).collect(),
+        };
+        let mut parts = Vec::new();
+        if !seen.is_empty() {
+            parts.push(seen.join(" ▸ "));
+        }
+        if let Some(recorded) = times.recorded {
+            parts.push(format!("{} in total", text::duration(recorded)));
+        }
+        if let Some(elapsed) = times.elapsed {
+            parts.push(format!("{} so far", text::duration(elapsed)));
+        }
+        // A server log covers the time after the rollout, which is no part of the total.
+        let is_build = self.log.as_ref().is_some_and(|log| log.log == CardLog::Build);
+        if let Some(log) = times.log.filter(|_| is_build && seen.is_empty()) {
+            parts.push(format!("log covers {}", text::duration(log)));
+        }
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
 
     fn status_word(&self) -> &str {
@@ -243,25 +269,6 @@ impl LogEnd {
 }
 
 impl Times {
-    /// Returns the durations in one line, if any.
-    pub fn line(&self) -> Option<String> {
-        let seen: Vec<String> = self.seen.iter().map(super::StatusTime::words).collect();
-        let mut parts = Vec::new();
-        if !seen.is_empty() {
-            parts.push(seen.join(" ▸ "));
-        }
-        if let Some(recorded) = self.recorded {
-            parts.push(format!("{} in total", text::duration(recorded)));
-        }
-        if let Some(elapsed) = self.elapsed {
-            parts.push(format!("{} so far", text::duration(elapsed)));
-        }
-        if let Some(log) = self.log.filter(|_| seen.is_empty()) {
-            parts.push(format!("log covers {}", text::duration(log)));
-        }
-        (!parts.is_empty()).then(|| parts.join("; "))
-    }
-
     /// Returns the steps of the build in one line, if any.
     fn steps_line(&self) -> Option<String> {
         let steps = self.steps.iter().map(|step| format!("{} {}", step.name, text::duration(step.spent)));

@@ -335,3 +335,43 @@ fn long_logs_are_cut_from_the_front() {
     assert_eq!((end.lines, end.tail.len(), end.tail[0].as_str()), (101, 30, "line 71"));
     assert_eq!(text::width(&end.tail[29]), MAX_COLUMNS);
 }
+
+#[test]
+fn only_a_build_log_has_its_time_beside_the_total() {
+    let at = |second: i64| Some(Timestamp::from_second(1_790_000_000 + second).unwrap());
+    let log = [
+        LogText { at: at(0), message: "started", ..LogText::default() },
+        LogText { at: at(1596), message: "GET /ok 200", ..LogText::default() },
+    ];
+    let history = [row("r1", "DEPLOYED", 10, "same")];
+    let server = card(&history, 0, LogEvidence::Read(CardLog::Server, &log));
+    for text in [server.text(), server.markdown()] {
+        assert!(text.contains("26s in total") && !text.contains("log covers"), "{text}");
+    }
+    assert!(card(&history, 0, LogEvidence::Read(CardLog::Build, &log)).text().contains("; log covers 26m36s"));
+}
+
+#[test]
+fn a_status_that_was_first_seen_late_is_not_timed_beside_the_time_so_far() {
+    let explained = |times: &[StatusTime]| {
+        let revision = row("r1", "DEPLOYING", 10, "same");
+        let mut card = FailureCard::new(&Evidence {
+            address: "bot",
+            options: "",
+            deployment: &Value::Null,
+            revision: &revision,
+            history: &[],
+            times,
+            now: "2026-11-20T10:13:38Z".parse().unwrap(),
+            log: LogEvidence::None,
+        });
+        card.add_time(Duration::from_secs(2));
+        card.text()
+    };
+    let time = |status: &str, from_start| StatusTime { status: status.into(), spent: Duration::ZERO, from_start };
+    let late = explained(&[time("DEPLOYING", false)]);
+    assert!(late.contains("Time: 3m40s so far"), "{late}");
+    // With a second one, it shows what was before that. The time that passes belongs to the last one.
+    let both = explained(&[time("BUILDING", false), time("DEPLOYING", true)]);
+    assert!(both.contains("Time: BUILDING ≥0s ▸ DEPLOYING 2s; 3m40s so far"), "{both}");
+}

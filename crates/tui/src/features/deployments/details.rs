@@ -3,7 +3,7 @@
 use super::Deployments;
 use super::list::Row;
 use super::revisions::History;
-use super::revisions_view::{phase_word, phases_line, role_of, status_message, took};
+use super::revisions_view::{adds_to_total, phase_word, phases_line, role_of, status_message, took};
 use super::view::{about_state, phase_line, revision_age};
 use crate::session::Cx;
 use crate::session::msg::RevisionRef;
@@ -246,7 +246,9 @@ fn facts(d: &Deployments, cx: &Cx<'_>, row: &Row, revision: &Revision, width: us
         if let Some(took) = took(cx, profile, history, revision) {
             line.push(Tone::Plain, &format!("{took}   "));
         }
-        line.left.extend(phases_line(&phases, revision).left.into_iter().skip(1));
+        if adds_to_total(&phases, revision) {
+            line.left.extend(phases_line(&phases, revision).left.into_iter().skip(1));
+        }
         lines.push(line);
     } else if let Some(times) = time_line(took(cx, profile, history, revision), &phases, &[], width) {
         lines.push(times);

@@ -99,6 +99,13 @@ pub struct ThreadCounts {
     pub stuck: usize,
 }
 
+impl ThreadCounts {
+    /// Returns the busy threads whose run is not stuck.
+    pub fn running(&self) -> usize {
+        self.busy.saturating_sub(self.stuck)
+    }
+}
+
 /// One row of the list.
 #[derive(Debug, Clone)]
 pub struct Row {

@@ -17,11 +17,12 @@ pub mod watch;
 use crate::session::Cx;
 use crate::session::msg::RevisionRef;
 use crate::widgets::list::Picker;
+use jiff::Timestamp;
 use last_day::Past;
 use list::{DeploymentList, RowId};
 use revisions::History;
 use runtail_api::ApiError;
-use runtail_core::model::FailureCard;
+use runtail_core::model::{FailureCard, Revision, StatusTime};
 use runtail_core::text;
 
 pub use panes::{ListPane, RevisionsPane};
@@ -63,6 +64,21 @@ impl Deployments {
     /// Returns the revisions of the selected deployment.
     pub fn history(&self) -> Option<&History> {
         self.histories.get(self.list.picker.selected.as_ref()?)
+    }
+
+    /// Returns the newest record of a revision that a poll read, if any.
+    pub fn known_revision(&self, of: &RevisionRef) -> Option<&Revision> {
+        let id = of.row_id();
+        let newest = self.list.row(&id).and_then(|row| row.newest.as_ref());
+        let listed = self.histories.get(&id).into_iter().flat_map(|history| &history.revisions);
+        newest.into_iter().chain(listed).find(|revision| revision.id == *of.revision)
+    }
+
+    /// Returns the observed times of a revision in each status.
+    pub fn status_times(&self, of: &RevisionRef, now: Timestamp) -> Vec<StatusTime> {
+        let phases = self.histories.get(&of.row_id()).map(|history| history.phases(&of.revision, now));
+        let time = |(status, spent, from_start)| StatusTime { status, spent, from_start };
+        phases.unwrap_or_default().into_iter().map(time).collect()
     }
 
     /// Returns the ids of the shown revisions.

@@ -14,7 +14,7 @@ use crate::widgets::line::Line;
 use jiff::Timestamp;
 use runtail_api::LogKind;
 use runtail_core::config::deployment_page;
-use runtail_core::model::{DeploymentSpec, Intent, Phase, Revision, StatusTime, compare, without_natural};
+use runtail_core::model::{DeploymentSpec, Intent, Phase, Revision, compare, without_natural};
 use runtail_core::text;
 use std::sync::Arc;
 
@@ -176,16 +176,14 @@ impl Deployments {
         }
     }
 
-    fn explain(&self, session: &Session, in_revisions: bool) -> Requests {
+    fn explain(&self, in_revisions: bool) -> Requests {
         let Some(row) = self.list.selected() else { return Requests::none() };
         let name = row.title();
         let Some((of, _)) = self.chosen_revision(in_revisions) else {
             return Requests::info(format!("{name} has no revision to explain."));
         };
         let address = format!("{}/{}", row.profile_name, row.name);
-        let phases = self.history().map(|h| h.phases(&of.revision, session.now)).unwrap_or_default();
-        let times = phases.into_iter().map(|(status, spent, from_start)| StatusTime { status, spent, from_start });
-        Route::Explanation { of, name, address, times: times.collect() }.into()
+        Route::Explanation { of, name, address }.into()
     }
 
     /// Opens the logs of the marked deployments, of the selected one, or of the selected revision.
@@ -362,7 +360,7 @@ impl Deployments {
                 self.list.step(height(cx.area, LIST_HEAD), 1);
             }
             Action::Watch => return self.toggle_watch_of(cx.session, false),
-            Action::Explain => return self.explain(cx.session, false),
+            Action::Explain => return self.explain(false),
             Action::ServerLog => return self.logs(LogKind::Server, false),
             Action::BuildLog => return self.logs(LogKind::Build, false),
             Action::Describe => match &row.deployment {
@@ -519,7 +517,7 @@ impl Component for RevisionsPane<'_> {
                 of.map(|of| Route::Record(Described::Revision(of)).into()).unwrap_or_default()
             }
             Action::Redeploy | Action::Interrupt | Action::Rollback => deployments.change(cx.session, action, true),
-            Action::Explain => deployments.explain(cx.session, true),
+            Action::Explain => deployments.explain(true),
             Action::Watch => deployments.toggle_watch_of(cx.session, true),
             Action::Mark => deployments.mark_revision(),
             Action::Compare => deployments.compare(true),

@@ -112,7 +112,8 @@ fn lines(
         lines.push((Some(number), revision_line(history, revision, d, cx, columns)));
         if !has_details {
             let phases = history.phases(&revision.id, cx.session.now);
-            if !phases.is_empty() && (number == 0 || !revision.phase().is_final()) {
+            let is_shown = !phases.is_empty() && (number == 0 || !revision.phase().is_final());
+            if is_shown && adds_to_total(&phases, revision) {
                 lines.push((None, phases_line(&phases, revision)));
             }
             if let Some(message) = status_message(revision) {
@@ -312,6 +313,12 @@ pub(super) fn took(
     let seen = || history.phases(&revision.id, now).iter().map(|(_, spent, _)| *spent).sum::<Duration>();
     let seen = (!revision.phase().is_final()).then(seen).filter(|seen| !seen.is_zero());
     seen.map(|seen| format!("≥{}", text::duration(seen)))
+}
+
+/// Returns whether the observed statuses say more than the time since the creation. A single one that was first seen late doesn't.
+pub(super) fn adds_to_total(phases: &[(String, Duration, bool)], revision: &Revision) -> bool {
+    let has_total = revision.created_at.is_some() && matches!(revision.phase(), Phase::Waiting | Phase::Moving);
+    !has_total || !matches!(phases, [(_, _, false)])
 }
 
 /// Returns the time in each observed status.

@@ -50,12 +50,8 @@ impl Deployments {
 
     /// Toggles the watch of a revision that may be of another row than the selected one.
     pub fn toggle_watch_by_id(&mut self, session: &Session, of: RevisionRef) -> Requests {
-        let id = format!("{}/{}", of.profile, of.deployment);
-        let row = self.list.row(&id);
-        let name = row.map_or_else(|| of.deployment.to_string(), Row::title);
-        let listed = self.histories.get(&id).into_iter().flat_map(|history| &history.revisions);
-        let mut known = listed.chain(row.and_then(|row| row.newest.as_ref()));
-        let revision = known.find(|revision| revision.id == *of.revision).cloned();
+        let name = self.list.row(&of.row_id()).map_or_else(|| of.deployment.to_string(), Row::title);
+        let revision = self.known_revision(&of).cloned();
         self.toggle_watch(session, of, &name, revision.as_ref())
     }
 

@@ -1,14 +1,16 @@
 //! The pages that explain a revision and compare two revisions.
 
 use crate::input::action::{Action, Context};
-use crate::session::msg::{Described, LogRef, RevisionRef};
+use crate::session::msg::{Described, Effect, LogRef, RevisionRef};
 use crate::session::{Cx, GUTTER, Page, Request, Requests, Route};
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::strip::time_bars;
+use jiff::Timestamp;
 use runtail_api::ApiError;
 use runtail_api::LogKind;
-use runtail_core::model::{CardLine, Change, FailureCard, Intent, Part, Phase, StepKind};
+use runtail_core::model::{CardLine, Change, FailureCard, Intent, Part, Phase, Revision, StatusTime, StepKind};
 use runtail_core::text;
+use std::time::Duration;
 
 /// The explanation of a revision.
 #[derive(Debug, Clone)]
@@ -17,11 +19,66 @@ pub struct Explained {
     pub of: RevisionRef,
     /// The deployment's name for titles.
     pub name: String,
-    /// The explanation, or why it failed; `None` while it is loading.
-    pub card: Option<Result<Box<FailureCard>, ApiError>>,
+    /// The deployment's name on the command line.
+    address: String,
+    /// The explanation, or why it failed; `None` while it is first loading.
+    card: Option<Result<Box<FailureCard>, ApiError>>,
+    /// When the explanation was loaded.
+    loaded_at: Timestamp,
+    /// What is being done about it.
+    progress: Progress,
+    /// The status that the polls last reported when it was requested.
+    polled: Option<String>,
+}
+
+/// Whether the explanation of a revision is being loaded.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Progress {
+    Loading,
+    Loaded,
+    /// Loading it again failed. The earlier one is shown.
+    Failed,
 }
 
 impl Explained {
+    /// Creates a page without its explanation.
+    pub fn new(of: RevisionRef, name: String, address: String) -> Explained {
+        let (progress, loaded_at) = (Progress::Loading, Timestamp::UNIX_EPOCH);
+        Explained { of, name, address, card: None, loaded_at, progress, polled: None }
+    }
+
+    /// Returns whether the polls report another status than the explanation has, since it was requested.
+    pub fn is_outdated(&self, known: Option<&Revision>) -> bool {
+        let (Some(Ok(card)), Some(known), false) = (&self.card, known, self.progress == Progress::Loading) else {
+            return false;
+        };
+        // A poll may be older than the explanation: it is news only if it changed.
+        known.status != card.status && self.polled.as_ref() != Some(&known.status)
+    }
+
+    /// Loads the explanation. An earlier one is shown until then.
+    pub fn load(&mut self, known: Option<&Revision>, times: Vec<StatusTime>) -> Effect {
+        self.progress = Progress::Loading;
+        self.polled = known.map(|known| known.status.clone());
+        Effect::Explain(self.of.clone(), self.address.clone(), times)
+    }
+
+    /// Applies the loaded explanation. One that was loaded before is kept if it can't be loaded again.
+    pub fn on_card(&mut self, card: Result<Box<FailureCard>, ApiError>, now: Timestamp) {
+        self.progress = match (&card, &self.card) {
+            (Err(_), Some(Ok(_))) => Progress::Failed,
+            _ => Progress::Loaded,
+        };
+        if self.progress == Progress::Loaded {
+            (self.card, self.loaded_at) = (Some(card), now);
+        }
+    }
+
+    /// Returns how long ago the explanation was loaded.
+    fn age(&self, cx: &Cx<'_>) -> Duration {
+        Duration::try_from(cx.session.now.duration_since(self.loaded_at)).unwrap_or_default()
+    }
+
     /// Returns the lines of the page.
     fn card_lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
         let card = match &self.card {
@@ -29,6 +86,14 @@ impl Explained {
             Some(Err(error)) => return wrapped(Tone::Bad, &error.story(), width),
             Some(Ok(card)) => card,
         };
+        let mut card = card.clone();
+        let mut lines = Vec::new();
+        if self.progress == Progress::Failed {
+            let said = format!("Loaded {} ago. Loading it again failed.", text::age(self.age(cx)));
+            lines.extend(wrapped(Tone::Bad, &said, width));
+        } else {
+            card.add_time(self.age(cx));
+        }
         // The cause and the fix must be on the first screen; the log is the longest part and comes last.
         let mut groups: Vec<(usize, Vec<CardLine>)> = groups(card.lines()).into_iter().enumerate().collect();
         groups.sort_by_key(|(number, group)| {
@@ -41,7 +106,6 @@ impl Explained {
                 _ => 3,
             }
         });
-        let mut lines = Vec::new();
         for (_, group) in groups {
             if !lines.is_empty() {
                 lines.push(Line::new());
@@ -56,12 +120,12 @@ impl Explained {
                     Part::Error | Part::Fact | Part::Time | Part::Change | Part::Next => Tone::Plain,
                 };
                 if line.part == Part::Next && previous != Part::Next {
-                    lines.extend(steps(cx, card, width));
+                    lines.extend(steps(cx, &card, width));
                 }
                 previous = line.part;
                 match line.part {
                     Part::Next => {}
-                    Part::Time => lines.push(build_steps(card, width)),
+                    Part::Time => lines.push(build_steps(&card, width)),
                     // The card has the deployment's name on the command line.
                     Part::Title => {
                         let rest = line.text.strip_prefix(&card.deployment).unwrap_or(&line.text);
@@ -192,6 +256,12 @@ impl Page for Explained {
 
     fn profile(&self) -> Option<&str> {
         Some(&self.of.profile)
+    }
+
+    fn next_tick(&self, _cx: &Cx<'_>) -> Option<Duration> {
+        let Some(Ok(card)) = &self.card else { return None };
+        let has_time = card.times.elapsed.is_some() || self.progress == Progress::Failed;
+        has_time.then_some(Duration::from_secs(1))
     }
 }
 

@@ -203,13 +203,9 @@ impl InboxPage {
             (Target::Thread(thread), Action::Describe) => {
                 Route::Record(Described::Thread(thread.server.clone(), thread.id.clone())).into()
             }
-            (Target::Revision(of, address), Action::Open | Action::Right | Action::Explain) => Route::Explanation {
-                of: of.clone(),
-                name: row.row.deployment.clone(),
-                address: address.clone(),
-                times: Vec::new(),
+            (Target::Revision(of, address), Action::Open | Action::Right | Action::Explain) => {
+                Route::Explanation { of: of.clone(), name: row.row.deployment.clone(), address: address.clone() }.into()
             }
-            .into(),
             (Target::Revision(of, _), Action::Describe) => Route::Record(Described::Revision(of.clone())).into(),
             (Target::Thread(thread), Action::CancelRun) => {
                 let is_stuck = row.row.group() == InboxGroup::Stuck;
