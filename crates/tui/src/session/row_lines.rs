@@ -121,8 +121,8 @@ pub fn push_fields(lines: &mut Vec<Line>, question: &Question, width: usize) {
 /// Returns the keys of actions with their labels, in the order of the actions, as far as they fit.
 pub fn keys_line(ids: &[(&str, &str)], session: &Session, width: usize) -> Line {
     let mut line = Line::new();
-    for (id, label) in ids.iter().copied() {
-        let key = session.keymap.hints_of([&id], session.settings.ascii).pop().map(|(key, _)| key);
+    for (id, label) in ids {
+        let key = session.keymap.hints_of([id], session.settings.ascii).pop().map(|(key, _)| key);
         let Some(key) = key else { continue };
         let gap = if line.left.is_empty() { "" } else { "   " };
         if line.width() + text::width(&format!("{gap}{key} {label}")) > width {
