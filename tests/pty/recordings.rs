@@ -91,7 +91,7 @@ fn recording_is_replayed_without_requests_to_servers() {
         term.keys(keys);
         term.wait_for("there is no server");
         // Another notice replaces it.
-        term.keys(":wrap\r");
+        term.keys(":wrap on\r");
         term.wait_until("another notice", |term| !term.screen().contains("there is no server"));
     }
     term.keys("\x03");

@@ -571,6 +571,7 @@ fn the_selection_stays_on_its_thread_when_rows_move_without_a_key() {
         (order.iter().position(|row| Some(row) == picked.as_ref()), picked)
     };
     assert_eq!(selected(&mut dash), (Some(0), Some(id(1))));
+    dash.later(4_000);
     receive(&mut dash, page_of(&[(3, "error"), (4, "idle")], 2, false));
     assert_eq!(shown(&mut dash)[0], id(3), "rows arrive above it");
     assert_eq!(selected(&mut dash), (Some(1), Some(id(1))));
@@ -586,4 +587,24 @@ fn the_selection_stays_on_its_thread_when_rows_move_without_a_key() {
         _ => false,
     };
     assert!(effects.iter().any(is_for_it), "the key acts on the thread that was shown: {effects:?}");
+}
+
+#[test]
+fn the_list_opens_on_its_first_row_although_statuses_arrive_later() {
+    let mut dash = Dash::new(CONFIG, (140, 30));
+    dash.keys("<Enter>");
+    dash.assistants();
+    receive(&mut dash, page_of(&[(1, "busy"), (2, "idle")], 0, false));
+    shown(&mut dash);
+    dash.later(500);
+    receive(&mut dash, page_of(&[(3, "error"), (4, "idle")], 2, false));
+    assert_eq!(shown(&mut dash)[0], id(3));
+    let selected = |dash: &Dash| dash.app.agent.server.as_ref().unwrap().thread_picker.selected.clone();
+    assert_eq!(selected(&dash), Some(id(3)));
+    // A key ends that at once.
+    dash.keys("<Down><Up>");
+    dash.later(500);
+    receive(&mut dash, page_of(&[(5, "error"), (6, "idle")], 4, false));
+    shown(&mut dash);
+    assert_eq!(selected(&dash), Some(id(3)));
 }

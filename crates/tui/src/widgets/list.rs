@@ -38,6 +38,11 @@ impl Picker {
         self.pending = Some(id);
     }
 
+    /// Returns whether a row is preferred that is not listed yet.
+    pub fn has_preference(&self) -> bool {
+        self.pending.is_some()
+    }
+
     /// Moves the selection by a number of rows.
     pub fn step(&mut self, ids: &[String], height: usize, by: isize) {
         self.clamp(ids, height);

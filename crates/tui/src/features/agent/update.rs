@@ -495,11 +495,22 @@ impl Component for Agent {
         server.threads.refresh(cx.session.now);
         let height = height(server, cx.area);
         let mut at = 0;
+        let mut is_chosen = false;
+        let is_settling = server.tab == Tab::Threads && server.threads.is_settling(cx.session.now);
         server.pick(|picker, ids| {
-            // The order changes while statuses load. The selection stays on the thread that the user saw, because keys act on it.
+            // The order changes while the first statuses load, and the list opens on its first row. Then the selection stays on the
+            // thread that the user saw, because keys act on it.
+            let is_preferred = picker.has_preference();
+            if is_settling && !is_preferred {
+                picker.select(ids, height, 0);
+            }
             picker.clamp(ids, height);
+            is_chosen = is_preferred && !picker.has_preference();
             at = picker.cursor();
         });
+        if is_chosen && server.tab == Tab::Threads {
+            server.threads.set_chosen();
+        }
         server.details.select(server.thread_picker.selected.as_deref(), cx.session.now);
         // Near the end of the list, request more rows if there may be more.
         match server.tab {
