@@ -101,7 +101,7 @@ fn under_load(title: &str, stream: Stream) {
         press(&mut terminal, &view.to_string(), "the view", &|screen| shows(screen, view));
         let has = |text: &'static str| move |screen: &vt100::Screen| screen.contents().contains(text);
         if view == 7 {
-            // The hint of the key that goes on: paused, or n new events.
+            // The hint of the key that follows the stream again, after `paused` or the number of new events.
             press(&mut terminal, "g", "a pause", &has(" · G  "));
             press(&mut terminal, "G", "following", &|screen| !has(" · G  ")(screen));
         }

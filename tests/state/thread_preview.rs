@@ -18,7 +18,7 @@ fn opened(size: (u16, u16)) -> Dash {
 }
 
 fn message() -> RowDetail {
-    RowDetail { title: "last message".into(), rows: vec![("ai · draft".into(), "Shall I send 5 EUR?".into())] }
+    RowDetail { title: "last message".into(), rows: vec![("ai · draft".into(), "Should I send 5 EUR?".into())] }
 }
 
 #[test]

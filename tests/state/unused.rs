@@ -1,4 +1,4 @@
-//! A deployment that is unused or being deleted: no revision is said to serve, unless its agent server responds.
+//! A deployment that is unused or being deleted: no revision is shown as serving, unless its agent server responds.
 
 use runtail_api::{ServerInfo, ServerKind};
 use runtail_testkit::dash::{Dash, listed};
