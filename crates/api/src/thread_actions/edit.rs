@@ -192,7 +192,10 @@ impl AgentServer {
     }
 
     pub(super) fn state_write(&self, thread: &str, body: Value, loaded: &LoadedThread, kind: WriteKind) -> StateWrite {
-        let guard = StartGuard::Checkpoint(loaded.checkpoint().map(str::to_string));
+        let guard = match kind {
+            WriteKind::Release => StartGuard::BusyWithoutRun,
+            WriteKind::Edit | WriteKind::End => StartGuard::Checkpoint(loaded.checkpoint().map(str::to_string)),
+        };
         StateWrite { thread: thread.into(), body, guard, kind }
     }
 

@@ -31,6 +31,9 @@ pub enum StartGuard {
     None,
     /// No run is active, and this is the newest checkpoint.
     Checkpoint(Option<String>),
+    /// The thread is busy without an active run. Its checkpoint may differ: a deleted run may still write some (acting
+    /// reference §2).
+    BusyWithoutRun,
     /// No other runs are active than these, which it ends.
     Overtakes(Vec<String>),
     /// These questions are open.
@@ -215,13 +218,19 @@ pub(super) fn refusal(guard: &StartGuard, loaded: &LoadedThread) -> Option<(Star
     match guard {
         // Checked against all active runs, of which the records hold the newest.
         StartGuard::None | StartGuard::Overtakes(_) => None,
-        StartGuard::Checkpoint(_) if active() => {
+        StartGuard::Checkpoint(_) | StartGuard::BusyWithoutRun if active() => {
             Some((StartFailure::Changed, "a run started on the thread since the preview; nothing was sent".into()))
         }
         StartGuard::Checkpoint(planned) if planned.as_deref() != loaded.checkpoint() => {
             Some((StartFailure::Changed, "the thread changed since the preview; nothing was sent".into()))
         }
         StartGuard::Checkpoint(_) => None,
+        StartGuard::BusyWithoutRun => match loaded.status() {
+            ThreadStatus::BusyWithoutRun { .. } => None,
+            status => {
+                Some((StartFailure::Changed, format!("the thread is {} by now; nothing was sent", status.word())))
+            }
+        },
         StartGuard::Questions(asked) => {
             let open = loaded.answerable();
             let is_open =

@@ -78,3 +78,20 @@ fn runs_are_refused_if_the_thread_changed_since_the_preview() {
     assert_eq!(failure(&guard, &loaded("failed")), Some(StartFailure::Changed));
     assert_eq!(failure(&StartGuard::None, &with_run(cancelled, "pending")), None);
 }
+
+#[test]
+fn a_stuck_thread_is_released_although_its_deleted_run_writes_checkpoints() {
+    let busy = |id: &str| {
+        let mut thread = loaded("cancelled");
+        thread.thread.as_mut().unwrap().status = "busy".into();
+        thread.runs = Some(Vec::new());
+        thread.state.as_mut().unwrap().checkpoint_id = Some(id.into());
+        thread
+    };
+    let guard = StartGuard::BusyWithoutRun;
+    assert_eq!(failure(&guard, &busy("1")), None);
+    assert_eq!(failure(&guard, &busy("2")), None);
+    assert_eq!(failure(&guard, &with_run(busy("2"), "running")), Some(StartFailure::Changed));
+    let why = refusal(&guard, &with_run(loaded("cancelled"), "interrupted")).map(|(_, why)| why);
+    assert_eq!(why.as_deref(), Some("the thread is cancelled by now; nothing was sent"));
+}
