@@ -1,4 +1,4 @@
-//! The frame of a card: a form that covers the screen, with its keys in the lower edge.
+//! The frame of a card: a form over the whole width, as high as its lines, with its keys in the lower edge.
 
 use super::Cx;
 use crate::widgets::area::Area;
@@ -32,7 +32,8 @@ pub fn draw(cx: &Cx<'_>, canvas: &mut Canvas<'_>, card: &Card<'_>) -> Option<(u1
     let all = &card.lines.lines;
     let below = all.len().saturating_sub(card.top + usize::from(inner.h));
     let hidden = hidden(cx, card, below);
-    let frame = Area { x: 0, y: 1, w, h: h.saturating_sub(2) };
+    let rows = (all.len() - card.top.min(all.len())).min(inner.h.into()) as u16;
+    let frame = Area { x: 0, y: 1, w, h: (rows + 2).min(h.saturating_sub(2)) };
     canvas.frame(frame, &card.title, &label, &keys(cx, card, &hidden));
     for (i, line) in all.iter().skip(card.top).take(inner.h.into()).enumerate() {
         canvas.line(inner.x, inner.y + i as u16, inner.w, line);

@@ -187,9 +187,12 @@ impl<P: Page> Component for Paged<P> {
         let (title, about) = self.page.title(cx);
         let (w, h) = cx.session.size;
         let margin = self.margin(cx);
-        let frame = Area { x: margin, y: 1, w: w.saturating_sub(2 * margin), h: h.saturating_sub(2) };
+        let lines = self.lines(cx);
+        // A centered page is a card: it ends after its last line.
+        let rows = if margin > 0 { lines.len().min(h.into()) as u16 + 2 } else { h };
+        let frame = Area { x: margin, y: 1, w: w.saturating_sub(2 * margin), h: rows.min(h.saturating_sub(2)) };
         canvas.pane_frame(frame, &title_line(title, &Line::of(Tone::Plain, &about)), true);
-        draw_lines(canvas, self.area(cx), &self.place, &self.lines(cx));
+        draw_lines(canvas, self.area(cx), &self.place, &lines);
         None
     }
 }
