@@ -40,6 +40,15 @@ impl World {
     }
 }
 
+/// Returns as many rows as a query's `limit` allows.
+fn newest(mut rows: Value, query: &str) -> Value {
+    let limit = query.split('&').find_map(|pair| pair.strip_prefix("limit=")?.parse().ok());
+    if let (Some(limit), Some(rows)) = (limit, rows.as_array_mut()) {
+        rows.truncate(limit);
+    }
+    rows
+}
+
 struct Page {
     world: Arc<Mutex<World>>,
     _server: Server,
@@ -61,7 +70,7 @@ impl Page {
                 "/info" => Some((200, value!({"version": "0.16.7", "langgraph_py_version": "1.0.0"}))),
                 "/threads/t" => world.thread,
                 "/threads/t/state" => world.state,
-                "/threads/t/history" => world.history,
+                "/threads/t/history" => world.history.map(|(status, rows)| (status, newest(rows, &seen.query))),
                 "/threads/t/runs" => world.runs,
                 _ => Some((404, value!({"detail": "Not Found"}))),
             };
@@ -224,6 +233,23 @@ async fn a_deleted_thread_is_noticed() {
     page.refresh.send_modify(|n| *n += 1);
     let snapshot = page.snapshot_with("thread").await;
     assert!(snapshot["missing"]["thread"].as_str().is_some_and(|why| why.starts_with("404")), "{snapshot}");
+}
+
+#[tokio::test]
+async fn all_checkpoints_of_a_long_newest_run_are_loaded() {
+    let entry = |step: i64, run: &str| {
+        value!({"values": {}, "next": [], "tasks": [], "checkpoint": {"checkpoint_id": format!("c{step:02}")},
+            "parent_checkpoint": {"checkpoint_id": format!("c{:02}", step - 1)},
+            "metadata": {"run_id": run, "step": step, "source": if step < 0 { "input" } else { "loop" }}})
+    };
+    for (runs_of, loaded) in [([("r", 32)].as_slice(), 32), (&[("r", 16), ("r0", 16)], 20)] {
+        let of_run =
+            |(run, count): &(&str, i64)| (-1..count - 1).rev().map(|step| entry(step, run)).collect::<Vec<_>>();
+        let rows: Vec<Value> = runs_of.iter().flat_map(of_run).collect();
+        let mut page = Page::open(World { history: Some((200, value!(rows))), ..World::idle("x") }).await;
+        let snapshot = page.snapshot_with("history").await;
+        assert_eq!(snapshot["history"].as_array().map(Vec::len), Some(loaded), "{runs_of:?}");
+    }
 }
 
 #[tokio::test]

@@ -209,6 +209,26 @@ fn the_history_completes_the_steps_of_a_stream() {
     }
 }
 
+#[test]
+fn steps_that_the_loaded_history_lacks_are_named() {
+    let missing = |first: (i64, &str)| {
+        let entry = |(step, source): (i64, &str), node: &str| {
+            json!({"values": {}, "next": [node], "metadata": {"run_id": "r", "step": step, "source": source},
+                "tasks": [{"id": format!("t{step}"), "name": node, "error": null, "interrupts": [], "result": {}}],
+                "created_at": format!("2027-01-15T08:00:{step:02}Z"), "checkpoint": {"checkpoint_id": format!("c{step}")},
+                "parent_checkpoint": {"checkpoint_id": format!("c{}", step - 1)}})
+        };
+        let history = [entry((8, "loop"), "b"), entry((7, "loop"), "a"), entry(first, "__start__")];
+        let mut projections = Projections::default();
+        let runs = json!([run("r", "success", "2027-01-15T08:00:00Z", "2027-01-15T08:00:09Z")]);
+        snapshot(&mut projections, 1, vec![(SnapshotPart::Runs, runs), (SnapshotPart::History, json!(history))]);
+        let (_, attempt) = projections.timeline.attempts().next().unwrap();
+        attempt.missing_steps()
+    };
+    assert_eq!(missing((6, "loop")).as_deref(), Some("steps before 7 not loaded"));
+    assert_eq!(missing((6, "input")), None, "a new input of a thread with earlier steps");
+}
+
 fn names(status: &Status) -> Vec<String> {
     status.runs().iter().map(|run| run.name()).collect()
 }

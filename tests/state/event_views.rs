@@ -135,6 +135,12 @@ fn heartbeat_and_event_ages_are_shown() {
         dash.heartbeat();
     }
     assert!(dash.screen().contains("● live · heartbeat 0s · last event 1m"), "{}", dash.screen());
+    // In less room the age of the last event stays: it is the evidence.
+    for width in [126, 132, 139] {
+        dash.resize(width, 40);
+        assert!(dash.screen().contains("● live · last event 1m"), "{width}: {}", dash.screen());
+    }
+    dash.resize(140, 40);
     dash.later(12_000);
     dash.keys("6");
     assert!(dash.screen().contains("◌ no heartbeat for 12s"), "{}", dash.screen());

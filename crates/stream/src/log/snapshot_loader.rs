@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use jiff::Timestamp;
 use runtail_api::{AgentServer, ApiError, Kind, ServerKind, ThreadQuery};
-use runtail_core::model::{RunFacts, ThreadFacts};
+use runtail_core::model::{RunFacts, StateFacts, ThreadFacts};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,6 +18,9 @@ use tokio::time::Instant;
 const MAX_RUNS: usize = 50;
 /// Number of newest checkpoints to load. Each repeats all values, so fewer are loaded if the state is large.
 const MAX_CHECKPOINTS: usize = 20;
+/// Number of checkpoints to load if the newest run has more than [`MAX_CHECKPOINTS`], and roughly how many bytes they may have.
+const MAX_OF_LONG_RUN: usize = 500;
+const BYTES_OF_LONG_RUN: usize = 2 << 20;
 /// Maximum size of a history and of a list of runs, in bytes. Each run repeats its input.
 const MAX_LIST: usize = 8 << 20;
 /// Maximum size of a thread's record, in bytes. It repeats the state's values, so if they are large it is loaded
@@ -157,12 +160,18 @@ impl SnapshotLoader {
 
     async fn history(&self) -> Result<Arc<str>, ApiError> {
         let mut limit = MAX_CHECKPOINTS;
-        loop {
+        let entries = loop {
             match self.server.thread_history_raw(&self.thread, limit, None, MAX_LIST).await {
-                Ok(entries) => return Ok(list(&entries)),
+                Ok(entries) => break entries,
                 Err(error) if matches!(error.kind, Kind::TooLarge(_)) && limit > 1 => limit /= 4,
                 Err(error) => return Err(error),
             }
+        };
+        let Some(limit) = limit_for_long_run(&entries, limit) else { return Ok(list(&entries)) };
+        // The states may become larger. The newest ones are here already, so a failure costs nothing.
+        match self.server.thread_history_raw(&self.thread, limit, None, MAX_LIST).await {
+            Ok(longer) if longer.len() > entries.len() => Ok(list(&longer)),
+            _ => Ok(list(&entries)),
         }
     }
 
@@ -175,6 +184,21 @@ impl SnapshotLoader {
             _ => error.may_lack_call(),
         }
     }
+}
+
+/// Returns how many checkpoints to load in order to have the whole newest run, if these don't have its beginning.
+fn limit_for_long_run(entries: &[Box<RawValue>], limit: usize) -> Option<usize> {
+    let (newest, oldest) = (entries.first()?, entries.last()?);
+    let read = |entry: &RawValue| StateFacts::read(entry.get()).unwrap_or_default();
+    let (newest, oldest) = (read(newest), read(oldest));
+    let is_cut = entries.len() == limit
+        && newest.run_id.is_some()
+        && newest.run_id == oldest.run_id
+        && oldest.source != "input"
+        && oldest.parent_id.is_some();
+    let bytes: usize = entries.iter().map(|entry| entry.get().len()).sum();
+    let more = BYTES_OF_LONG_RUN / (bytes / entries.len()).max(1);
+    Some(more.min(MAX_OF_LONG_RUN)).filter(|more| is_cut && *more > limit)
 }
 
 fn text(raw: Box<RawValue>) -> Arc<str> {

@@ -98,6 +98,7 @@ impl Timeline {
             recorded: Recorded { start: recorded_start.is_some(), end: false },
             is_filled: false,
             is_joined: false,
+            cut_before: None,
             is_recorded: false,
             is_superseded: false,
             scope: Scope { is_step_over: true, busy_until: Some(at), ..Scope::default() },

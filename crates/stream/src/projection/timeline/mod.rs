@@ -213,6 +213,8 @@ pub struct Attempt {
     /// When it started, by its clock.
     pub started: Timestamp,
     pub ended: Option<Timestamp>,
+    /// The step before which its steps aren't known, because neither the stream nor the loaded history has them.
+    pub cut_before: Option<i64>,
     /// Whether its start and end times are known, from the server or from live events.
     pub known: Known,
     pub state: BarState,
@@ -257,6 +259,11 @@ pub struct Attempt {
 }
 
 impl Attempt {
+    /// Says which of its steps aren't known: `steps before 7 not loaded`.
+    pub fn missing_steps(&self) -> Option<String> {
+        self.cut_before.map(|step| format!("steps before {step} not loaded"))
+    }
+
     /// Returns the sources of its bars, best first.
     pub fn sources(&self) -> impl Iterator<Item = BarSource> + '_ {
         // Ignore indirect sources if there is an exact one.

@@ -70,6 +70,14 @@ struct RecordedTask<'a> {
 }
 
 impl<'a> RunHistory<'a> {
+    /// Returns the step before which the history isn't loaded, if the run began earlier.
+    fn cut_before(&self) -> Option<i64> {
+        let first = self.checkpoints.first().filter(|_| self.resumed.is_none())?;
+        // A new input or a fork has a checkpoint of its own.
+        let is_cut = first.source == "loop" && first.parent_id.is_some() && first.step? > 0;
+        is_cut.then_some(first.step?.saturating_add(1))
+    }
+
     /// Returns the tasks that the run executed, oldest first. Each checkpoint names the tasks that run until the next one.
     fn tasks(&self, run: &RunEntry) -> Vec<RecordedTask<'a>> {
         let mut tasks = Vec::new();
@@ -145,6 +153,7 @@ impl Timeline {
         }
         if let Some(attempt) = self.attempts.back_mut() {
             attempt.is_recorded = true;
+            attempt.cut_before = history.cut_before();
             attempt.apply_record(run, true);
         }
     }
@@ -162,6 +171,9 @@ impl Timeline {
         let mut unknown: Vec<u64> = nodes.copied().collect();
         let (had_none, is_joined) = (unknown.is_empty(), attempt.is_joined);
         let tasks = history.tasks(run);
+        if let Some(attempt) = self.attempts.get_mut(at) {
+            attempt.cut_before = history.cut_before().filter(|_| is_joined || had_none);
+        }
         let mut missing: Vec<&RecordedTask<'_>> = Vec::new();
         // A stream that joined later contains the last ones.
         let in_order: Vec<&RecordedTask<'_>> =

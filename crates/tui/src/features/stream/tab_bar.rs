@@ -2,6 +2,7 @@
 //! view at a column.
 
 use super::StreamState;
+use super::viewer::head::Detail;
 use super::viewer::{ConnectionState, VIEWS, View, Viewer};
 use crate::session::Cx;
 use crate::session::msg::StreamTarget;
@@ -164,14 +165,15 @@ fn run_info(viewer: &Viewer) -> Vec<String> {
 /// Returns the view tabs, with the connection at the right. In a narrow pane only the shown view has its name.
 pub fn views(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, width: u16) -> Line {
     // The views take precedence over the event rate and ages.
-    let choices = [(true, false), (true, true), (false, false), (false, true)];
-    let drawn = |(full, brief): (bool, bool)| {
+    let details = [Detail::Full, Detail::LastEvent, Detail::State];
+    let choices = [true, false].into_iter().flat_map(|full| details.map(|detail| (full, detail)));
+    let drawn = |(full, detail): (bool, Detail)| {
         let mut line = view_tabs(viewer, full);
-        line.right = connection(state, cx, viewer, brief).right;
+        line.right = connection(state, cx, viewer, detail).right;
         line
     };
     let fits = |line: &Line| line.width() + right_width(line) + 2 <= width as usize;
-    choices.into_iter().map(drawn).find(fits).unwrap_or_else(|| drawn((false, true)))
+    choices.map(drawn).find(fits).unwrap_or_else(|| drawn((false, Detail::State)))
 }
 
 fn view_tabs(viewer: &Viewer, full: bool) -> Line {
@@ -198,7 +200,8 @@ fn view_tabs(viewer: &Viewer, full: bool) -> Line {
 }
 
 /// Returns the state of time travel and of the connection, as right-aligned pieces.
-fn connection(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, brief: bool) -> Line {
+fn connection(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, detail: Detail) -> Line {
+    let is_brief = detail != Detail::Full;
     let mut line = Line::new();
     let mut part = |tone: Tone, text: &str| {
         let piece = Line::new().right(tone, text).right;
@@ -228,13 +231,13 @@ fn connection(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, brief: bool) ->
     if let Some(checkpoint) = viewer.shown_checkpoint() {
         let at = checkpoint
             .at
-            .filter(|_| !brief)
+            .filter(|_| !is_brief)
             .map(|at| format!(", {}", super::views::clock(at, &cx.session.settings.tz)));
         part(Tone::Strong, &format!("at {}{} · G  ", checkpoint.name, at.unwrap_or_default()));
     }
     match (viewer.playhead(), viewer.follows(), viewer.unseen()) {
         // The line below has the time and the key, too.
-        (Some(_), ..) if brief => {}
+        (Some(_), ..) if is_brief => {}
         (Some(playhead), ..) => {
             let at = playhead.time.map(|time| {
                 let age = text::age(Duration::try_from(cx.session.now - time).unwrap_or_default());
@@ -254,8 +257,10 @@ fn connection(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, brief: bool) ->
     if cx.is_frozen {
         part(Tone::Strong, "FROZEN · F  ");
     }
-    line.right.extend(viewer.rate_strip(cx.session.now, brief).left);
-    line.right.extend(viewer.connection_line(cx.session.now, brief).left);
+    if !is_brief {
+        line.right.extend(viewer.rate_strip(cx.session.now).left);
+    }
+    line.right.extend(viewer.connection_line(cx.session.now, detail).left);
     line
 }
 

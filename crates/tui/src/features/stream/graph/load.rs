@@ -203,6 +203,9 @@ impl Viewer {
         if attempts().any(|attempt| attempt.is_from_messages()) {
             return Some("nodes with messages only".into());
         }
+        if let Some(steps) = attempts().rev().find_map(Attempt::missing_steps) {
+            return Some(steps);
+        }
         let began = status.runs().iter().filter(|run| run.outcome != RunOutcome::Queued);
         let known = |run: &&RunEntry| {
             let is_of_run = |attempt: &Attempt| attempt.run_id == run.run_id && !attempt.children.is_empty();

@@ -95,6 +95,17 @@ pub fn banner_keys(
     keys
 }
 
+/// How much of the connection is shown. Where the room ends, the age of the last event is left out last: it is the evidence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// Everything.
+    Full,
+    /// The state and the age of the last event.
+    LastEvent,
+    /// The state.
+    State,
+}
+
 impl Viewer {
     /// Returns the current status of the thread, also during time travel.
     pub fn thread_status(&self) -> &ThreadStatus {
@@ -277,8 +288,8 @@ impl Viewer {
         }
     }
 
-    /// Returns the state of the connection. `brief` leaves out the rate, and the ages while events arrive.
-    pub fn connection_line(&self, now: Timestamp, brief: bool) -> Line {
+    /// Returns the state of the connection.
+    pub fn connection_line(&self, now: Timestamp, detail: Detail) -> Line {
         let line = Line::new();
         let age = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
         match &self.connection {
@@ -322,24 +333,27 @@ impl Viewer {
                 let at = end.at.to_zoned(self.tz.clone()).strftime("%H:%M:%S").to_string();
                 line.with(Tone::Dim, &format!("■ stream ended {at}"))
             }
-            ConnectionState::Live { .. } => self.live_line(now, brief),
+            ConnectionState::Live { .. } => self.live_line(now, detail),
         }
     }
 
-    fn live_line(&self, now: Timestamp, brief: bool) -> Line {
+    fn live_line(&self, now: Timestamp, detail: Detail) -> Line {
         let delivery = self.delivery_log();
         let mut line = Line::new();
         if let Some(pulse) = self.pulse(now) {
-            line.left.extend(pulse.left.into_iter().filter(|piece| !(brief && piece.tone == Tone::Dim)));
+            line.left.extend(pulse.left.into_iter().filter(|piece| detail == Detail::Full || piece.tone != Tone::Dim));
             return line;
         }
         line.push(Tone::Good, "● ");
         line.push(Tone::Plain, "live");
-        if brief {
+        if detail == Detail::State {
             return line;
         }
         let age = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
-        if delivery.heartbeats > 0 && delivery.last_event_at.is_none_or(|at| age(at) >= Duration::from_secs(10)) {
+        if detail == Detail::Full
+            && delivery.heartbeats > 0
+            && delivery.last_event_at.is_none_or(|at| age(at) >= Duration::from_secs(10))
+        {
             let heartbeat = delivery.last_alive_at.map(|at| format!(" · heartbeat {}", text::age(age(at))));
             line.push(Tone::Dim, &heartbeat.unwrap_or_default());
         }

@@ -62,12 +62,12 @@ impl Viewer {
         self.is_measured() && self.delivery_log().rates.is_recent(now, SUM_CELLS)
     }
 
-    /// Returns the strip and the rate. A brief one has no rate.
-    pub fn rate_strip(&self, now: Timestamp, brief: bool) -> Line {
+    /// Returns the strip and the rate.
+    pub fn rate_strip(&self, now: Timestamp) -> Line {
         let is_live = matches!(self.connection, ConnectionState::Live { .. });
         let is_broken =
             matches!(self.connection, ConnectionState::Retrying { .. } | ConnectionState::Connecting { .. });
-        if brief || self.playhead().is_some() || !(is_live || is_broken) {
+        if self.playhead().is_some() || !(is_live || is_broken) {
             return Line::new();
         }
         let rates = &self.delivery_log().rates;

@@ -13,7 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use runtail_core::config::prices::{Prices, Tokens};
 use runtail_core::text;
 use runtail_stream::projection::{
-    BarKind, DeliveryLog, Message, ModelMetrics, NodeSum, Projections, RunMetrics, Usage, nested, node_sums,
+    Attempt, BarKind, DeliveryLog, Message, ModelMetrics, NodeSum, Projections, RunMetrics, Usage, nested, node_sums,
     time_of_nodes,
 };
 use runtail_stream::{EventLog, Seq};
@@ -373,7 +373,10 @@ impl Summary<'_> {
         }
         let sum = time_of_nodes(&nodes);
         let table = NodeTable::new(self.width, sum);
-        let title = format!("by node · {}", self.run_name(run));
+        let mut attempts = self.projections.timeline.attempts().map(|(_, attempt)| attempt);
+        let missing = attempts.rfind(|attempt| attempt.run_id == run.run_id).and_then(Attempt::missing_steps);
+        let missing = missing.map(|steps| format!(" · {steps}")).unwrap_or_default();
+        let title = format!("by node · {}{missing}", self.run_name(run));
         let mut rows = vec![line(section(&title, self.width)), line(table.head())];
         let omitted = nodes.len().saturating_sub(MAX_NODES);
         for (depth, node) in nested(&nodes).into_iter().take(MAX_NODES) {

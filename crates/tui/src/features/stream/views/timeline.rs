@@ -238,7 +238,7 @@ pub fn head(picture: &Picture, projections: &Projections, shown: Shown, grid: &G
     if height > 8
         && let Some(axis) = &picture.axis
     {
-        lines.push(overview(picture, axis, grid));
+        lines.push(overview(picture, axis, attempt, grid));
         lines.push(bracket(axis, (attempt, picture.is_waiting), shown, grid));
     }
     let has_bars = attempts.iter().any(|attempt| !attempt.children.is_empty());
@@ -285,7 +285,7 @@ fn not_started(projections: &Projections) -> String {
 }
 
 /// Returns the whole run in one row, its height being the calls in parallel, and its critical path.
-fn overview(picture: &Picture, axis: &Axis, grid: &Grid) -> Line {
+fn overview(picture: &Picture, axis: &Axis, attempt: &Attempt, grid: &Grid) -> Line {
     let room = grid.overview();
     let counts = parallel(picture.leaves.iter().copied(), axis.length, room);
     let most = counts.iter().copied().max().unwrap_or(0);
@@ -314,7 +314,11 @@ fn overview(picture: &Picture, axis: &Axis, grid: &Grid) -> Line {
     }
     line.push(Tone::Plain, &strip);
     super::pad(&mut line, STEP_WIDTH + room + 2);
-    line.push(Tone::Dim, &critical_text(picture, grid.width.saturating_sub(STEP_WIDTH + room + 2)));
+    let text = match attempt.missing_steps() {
+        Some(steps) => format!("critical path unknown: {steps}"),
+        None => critical_text(picture, grid.width.saturating_sub(STEP_WIDTH + room + 2)),
+    };
+    line.push(Tone::Dim, &text);
     line
 }
 
@@ -331,6 +335,7 @@ fn bracket(axis: &Axis, (attempt, is_waiting): (&Attempt, bool), shown: Shown, g
     line.push(Tone::Accent, &bracket);
     super::pad(&mut line, STEP_WIDTH + room + 2);
     let part = match shown.window {
+        None if attempt.cut_before.is_some() => "loaded steps shown".to_string(),
         None => "whole run shown".to_string(),
         Some(window) => format!("{} to {} shown", span(window.from), span(window.to)),
     };
