@@ -149,6 +149,26 @@ fn a_resumed_run_counts_the_nodes_that_it_executes_again() {
     assert_eq!(states(timeline, "ask_one"), [asked, asked, asked, done, done, done]);
 }
 
+#[test]
+fn a_node_before_which_the_limit_of_steps_ended_a_run_was_not_visited() {
+    let task = |id: &str, result: Value| json!([{"id": id, "name": "step", "error": null, "interrupts": [], "result": result}]);
+    let entry = |step: i64, result: Value| {
+        json!({"values": {}, "next": ["step"], "metadata": {"run_id": "r", "step": step, "source": "loop"},
+            "tasks": task(&format!("t{step}"), result), "created_at": format!("2026-11-23T11:00:0{step}Z"),
+            "checkpoint": {"checkpoint_id": format!("c{step}")}})
+    };
+    let history = json!([entry(1, Value::Null), entry(0, json!({}))]);
+    let error = "GraphRecursionError: Recursion limit of 1 reached without hitting a stop condition.";
+    let mut failed = run("r", "error", "2026-11-23T11:00:00Z", "2026-11-23T11:00:01Z");
+    failed["error"] = json!(error);
+    let thread = json!({"thread_id": "t", "status": "error", "error": error});
+    let parts =
+        vec![(SnapshotPart::Thread, thread), (SnapshotPart::Runs, json!([failed])), (SnapshotPart::History, history)];
+    let mut projections = Projections::default();
+    snapshot(&mut projections, 1, parts);
+    assert_eq!(visits(&projections.timeline), [("step".to_string(), 1)].into());
+}
+
 /// A run that paused before `b`, and the run that continued it.
 fn paused(is_continued: bool) -> Vec<(SnapshotPart, Value)> {
     let entry = |id: &str, parent: &str, run: &str, (step, source): (i64, &str), tasks: &[(&str, bool)], at: &str| {

@@ -20,6 +20,11 @@ impl StepLimit {
         if self.steps == 1 { "1 step".into() } else { format!("{} steps", self.steps) }
     }
 
+    /// Returns whether an error says that the limit was reached.
+    pub fn is_named_by(error: &str) -> bool {
+        of_error(error).is_some()
+    }
+
     /// Returns the limit that a failed thread's newest run reached.
     pub fn reached(status: &ThreadStatus, records: ThreadRecords<'_>) -> Option<StepLimit> {
         let ThreadStatus::Failed { error, nodes, timed_out: false, .. } = status else { return None };

@@ -6,7 +6,7 @@ use super::{Attempt, Bar, BarKind, BarSource, BarState, Clock, Known, Recorded, 
 use crate::projection::status::{RunEntry, RunOutcome};
 use crate::{Namespace, Seq};
 use jiff::Timestamp;
-use runtail_core::model::{StateFacts, TaskFacts};
+use runtail_core::model::{StateFacts, StepLimit, TaskFacts};
 use runtail_core::text;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -113,7 +113,10 @@ impl<'a> RunHistory<'a> {
         if task.node.starts_with("__") {
             return None;
         }
+        let is_at_limit = || run.error.as_deref().is_some_and(StepLimit::is_named_by);
         let (state, detail) = match (&task.error, next) {
+            // The limit of steps ended the run before its tasks began.
+            (None, None) if !task.has_result && task.questions.is_empty() && is_at_limit() => return None,
             (Some(error), _) if task.is_failed() => (BarState::Failed, Some(text::head(error, MAX_DETAIL).into())),
             (Some(_), _) => (BarState::Abandoned, None),
             (None, _) if !task.questions.is_empty() => (BarState::Interrupted, None),
