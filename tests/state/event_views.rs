@@ -1,6 +1,6 @@
 //! The views of events and their delivery (Delivery, Raw, Custom, Updates, Runs), and the ages of events and heartbeats.
 
-use runtail_stream::Outcome;
+use runtail_stream::{Item, Loaded, Outcome, Record, Seq, SnapshotPart, ThreadSnapshot};
 use runtail_testkit::dash;
 use runtail_testkit::dash::demo_like;
 
@@ -151,4 +151,21 @@ fn heartbeat_and_event_ages_are_shown() {
     dash.keys("7");
     let screen = dash.screen();
     assert!(screen.contains("● live") && !screen.contains("no heartbeat for"), "{screen}");
+}
+
+#[test]
+fn what_could_not_be_read_is_not_called_empty() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    let failed = |part: SnapshotPart| (part, Loaded::Failed("no connection".into()));
+    let parts = [SnapshotPart::Thread, SnapshotPart::State, SnapshotPart::History, SnapshotPart::Runs].map(failed);
+    let event = ThreadSnapshot { at: dash.now, parts: parts.into() }.into_event(Seq(1));
+    dash.items(vec![Item::Record(Record::Event(event))]);
+    for view in ["1", "2", "3", "4", "5"] {
+        dash.keys(view);
+        let screen = dash.screen();
+        assert!(screen.contains("Nothing is known: couldn't load the state (no connection)."), "{view}: {screen}");
+        assert!(screen.contains("Press r to retry."), "{view}: {screen}");
+        assert!(!screen.contains("No m") && !screen.contains("Following this thread"), "{view}: {screen}");
+    }
 }

@@ -199,6 +199,14 @@ fn empty_view_text(viewer: &Viewer, view: View) -> (Tone, String) {
     if viewer.has_thread() && *status == ThreadStatus::Loading {
         return (Tone::Dim, "Loading state…".into());
     }
+    // What was never read isn't empty.
+    if viewer.has_only_snapshots()
+        && viewer.projections.status.state().is_none()
+        && let Some(why) = viewer.state_failure()
+        && !matches!(view, View::Raw | View::Delivery)
+    {
+        return (Tone::Plain, format!("Nothing is known: couldn't load the state ({why}).\n\nPress r to retry."));
+    }
     let hint = match (&viewer.target, status.is_active()) {
         (_, true) if matches!(status, ThreadStatus::Queued { .. }) => {
             "\n\nThe run is queued; it sends events once it starts."
