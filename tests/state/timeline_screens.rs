@@ -1,7 +1,7 @@
 //! The timeline on screen: bars over an axis, live and ended, folded, at each size and without color.
 
 use jiff::{SignedDuration, Timestamp};
-use runtail_stream::{Data, Event, EventNames, Item, Outcome, Record, Seq};
+use runtail_stream::{Data, Event, EventNames, Item, Outcome, Record, Seq, SnapshotPart};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::features::stream::viewer::View;
 use runtail_tui::session::msg::Msg;
@@ -345,4 +345,30 @@ fn nodes_without_room_are_counted_in_their_times() {
     let line = screen.lines().find(|line| line.contains("time by node")).unwrap_or_else(|| panic!("{screen}"));
     let shown = line.matches("collect_").count();
     assert!(line.contains(&format!("… {} more", 12 - shown)), "{line}");
+}
+
+/// Checkpoints only give the time of all parallel nodes together.
+#[test]
+fn the_slowest_of_parallel_nodes_with_one_time_is_unknown() {
+    let entry = |step: i64, at: &str, tasks: &[&str]| {
+        let task = |node: &&str| {
+            json!({"id": format!("{step}{node}"), "name": node, "error": null, "interrupts": [], "result": {}})
+        };
+        json!({"values": {}, "next": tasks, "tasks": tasks.iter().map(task).collect::<Vec<_>>(), "created_at": at,
+            "metadata": {"run_id": "r", "step": step, "source": "loop"}, "checkpoint": {"checkpoint_id": format!("c{step}")}})
+    };
+    let path = |tasks: &[&str]| {
+        let mut dash = demo_like((140, 40));
+        dash.open_thread();
+        let (began, ended) = ("2026-11-23T11:00:00Z", "2026-11-23T11:00:03Z");
+        let runs = json!([{"run_id": "r", "status": "success", "created_at": began, "updated_at": ended}]);
+        let history = json!([entry(1, ended, &[]), entry(0, began, tasks)]);
+        dash.snapshot(vec![(SnapshotPart::Runs, runs), (SnapshotPart::History, history)]);
+        dash.keys("4");
+        dash.screen()
+    };
+    let both = path(&["papers", "critic"]);
+    assert!(both.contains("critical path unknown: parallel nodes share one time"), "{both}");
+    let one = path(&["papers"]);
+    assert!(one.contains("critical path: papers 100%"), "{one}");
 }

@@ -313,7 +313,7 @@ impl Viewer {
     fn plain_message(&self, message: &Message, part: &mut Part) {
         part.text(format!("── {}\n", self.author_line(message)));
         if message.removed_at.is_some() {
-            part.text("(removed by the graph)\n");
+            part.text("(no longer in the state)\n");
         }
         for text in [&message.reasoning, &message.text] {
             if !text.is_empty() {

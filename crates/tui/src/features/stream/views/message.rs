@@ -276,7 +276,7 @@ fn heading(message: &Message, width: usize, times: &Clock<'_>) -> Line {
         line.push(Tone::Ns, &namespace(place));
     }
     if message.removed_at.is_some() {
-        line.push(Tone::Dim, "  ■ removed by the graph");
+        line.push(Tone::Dim, "  ■ no longer in the state");
     }
     // Less important parts are dropped first.
     let clock = clock(message.started_at, times);
@@ -391,7 +391,7 @@ fn result(answer: &Message, call: Option<&ToolCall>, width: usize) -> Vec<(Line,
         *first = std::mem::take(first).right(Tone::Dim, &took);
     }
     if answer.removed_at.is_some() {
-        lines.push(Line::of(Tone::Dim, "  ■ removed by the graph"));
+        lines.push(Line::of(Tone::Dim, "  ■ no longer in the state"));
     }
     if shown.len() < body.len() {
         let size = text::bytes(body.len() as u64);

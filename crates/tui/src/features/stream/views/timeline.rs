@@ -316,6 +316,7 @@ fn overview(picture: &Picture, axis: &Axis, attempt: &Attempt, grid: &Grid) -> L
     super::pad(&mut line, STEP_WIDTH + room + 2);
     let text = match attempt.missing_steps() {
         Some(steps) => format!("critical path unknown: {steps}"),
+        None if picture.is_critical_guess => "critical path unknown: parallel nodes share one time".to_string(),
         None => critical_text(picture, grid.width.saturating_sub(STEP_WIDTH + room + 2)),
     };
     line.push(Tone::Dim, &text);

@@ -100,6 +100,8 @@ pub struct Picture {
     calls: HashMap<Box<str>, ModelCall>,
     /// The nodes on the critical path with their time on it, longest first. In the rest of the run's time none ran.
     pub critical: Vec<(Arc<str>, Duration)>,
+    /// Whether it would name one of several nodes of which only the time of all of them together is known.
+    pub is_critical_guess: bool,
     /// The time of each node, longest first.
     pub nodes: Vec<NamedTime>,
     /// The spans of calls, which contain nothing else.
@@ -138,6 +140,7 @@ impl Picture {
         }
         let path = tree.critical_path();
         picture.critical = tree.nodes_on(&path);
+        picture.is_critical_guess = path.iter().any(|part| tree.is_guess(part.span));
         picture.nodes = tree.times(None);
         picture.asks = asks(timeline, &of_group, picture.axis.as_ref());
         let newest = projections.status.runs().last().and_then(|run| run.run_id.as_deref());
@@ -260,6 +263,17 @@ impl<'a> Tree<'a> {
         let spans: Vec<Span> = spans.collect();
         let to_node = |part: Segment| Some(Segment { span: *timed.get(part.span)?, ..part });
         critical_path(&spans).into_iter().filter_map(to_node).collect()
+    }
+
+    /// Returns whether checkpoints give a node the same time as others beside it, so that the slowest of them isn't known.
+    fn is_guess(&self, index: usize) -> bool {
+        let Some(node) = self.nodes.get(index).filter(|node| node.bar.estimated && node.span.is_some()) else {
+            return false;
+        };
+        let beside = |(at, other): (usize, &TreeNode<'_>)| {
+            at != index && other.parent == node.parent && other.span == node.span && other.bar.name != node.bar.name
+        };
+        self.nodes.iter().enumerate().any(beside)
     }
 
     fn span(&self, index: usize) -> Option<(Duration, Duration)> {
