@@ -351,9 +351,7 @@ fn nodes_without_room_are_counted_in_their_times() {
 #[test]
 fn the_slowest_of_parallel_nodes_with_one_time_is_unknown() {
     let entry = |step: i64, at: &str, tasks: &[&str]| {
-        let task = |node: &&str| {
-            json!({"id": format!("{step}{node}"), "name": node, "error": null, "interrupts": [], "result": {}})
-        };
+        let task = |node: &&str| json!({"id": format!("{step}{node}"), "name": node, "error": null, "interrupts": [], "result": {}});
         json!({"values": {}, "next": tasks, "tasks": tasks.iter().map(task).collect::<Vec<_>>(), "created_at": at,
             "metadata": {"run_id": "r", "step": step, "source": "loop"}, "checkpoint": {"checkpoint_id": format!("c{step}")}})
     };

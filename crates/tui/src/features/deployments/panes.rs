@@ -229,6 +229,11 @@ impl Deployments {
 
     /// Compares the selected revision with the marked one, otherwise with the previous one.
     fn compare(&self, in_revisions: bool) -> Requests {
+        if !in_revisions && self.list.marked.len() > 1 {
+            return Requests::info(
+                "Deployments can't be compared. Remove the marks to compare the newest revisions of one.",
+            );
+        }
         let Some((of, _)) = self.chosen_revision(in_revisions) else { return Requests::none() };
         let marked = self.compared.clone().filter(|m| m.deployment == of.deployment && *m != of);
         let revisions = self.history().map(|h| h.revisions.as_slice()).unwrap_or(&[]);
@@ -249,7 +254,10 @@ impl Deployments {
         // From the older to the newer, whichever was marked.
         let newer_first = [this, other].is_sorted_by(|a, b| a.created_at >= b.created_at);
         let (before, after) = if newer_first { (other, this) } else { (this, other) };
-        let title = format!("{} → {}", text::short_id(&before.id), text::short_id(&after.id));
+        let [from, to] = [before, after].map(revisions_view::made_from);
+        let [from, to] = if from == to { [before, after].map(|r| text::short_id(&r.id)) } else { [from, to] };
+        let of = self.list.selected().map(|row| format!("{} › ", row.title())).unwrap_or_default();
+        let title = text::clean(&format!("{of}{from} → {to}")).into_owned();
         let [a, b] = [before, after].map(|r| serde_json::to_value(r).unwrap_or_default());
         Route::Comparison { title, changes: without_natural(compare(&a, &b)) }.into()
     }

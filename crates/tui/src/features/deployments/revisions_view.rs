@@ -263,7 +263,7 @@ fn listed_role(history: &History, revision: &Revision, d: &Deployments, cx: &Cx<
 }
 
 /// Returns what a revision was made from, else its id.
-fn made_from(revision: &Revision) -> String {
+pub(super) fn made_from(revision: &Revision) -> String {
     revision.source_revision_config.made_from().unwrap_or_else(|| text::short_id(&revision.id))
 }
 

@@ -148,7 +148,8 @@ impl Explained {
         let good = card.last_good.as_ref().map(|good| (&good.id, &good.changes));
         let serving = card.serves_instead.as_ref().and_then(|other| Some((&other.id, other.changes.as_ref()?)));
         let (before, changes) = good.or(serving)?;
-        Some((format!("{} → {}", text::short_id(before), text::short_id(&card.revision_id)), changes.clone()))
+        let title = format!("{} › {} → {}", self.name, text::short_id(before), text::short_id(&card.revision_id));
+        Some((text::clean(&title).into_owned(), changes.clone()))
     }
 }
 
