@@ -370,3 +370,29 @@ fn the_slowest_of_parallel_nodes_with_one_time_is_unknown() {
     let one = path(&["papers"]);
     assert!(one.contains("critical path: papers 100%"), "{one}");
 }
+
+/// The loaded state mentions the messages of a run before its events are replayed.
+#[test]
+fn calls_of_a_replayed_run_have_their_tokens() {
+    for is_loaded in [false, true] {
+        let mut dash = demo_like((140, 40));
+        dash.open_thread();
+        let usage = json!({"input_tokens": 17, "output_tokens": 15, "total_tokens": 32});
+        if is_loaded {
+            let messages =
+                json!([{"id": "lc_run--a", "type": "ai", "content": "Hello there", "usage_metadata": usage}]);
+            dash.snapshot(vec![(SnapshotPart::State, json!({"values": {"messages": messages}}))]);
+        }
+        let chunk = |text: &str, usage: Value| {
+            let of = json!({"langgraph_node": "chat", "langgraph_step": 1, "run_id": "r"});
+            json!([{"id": "lc_run--a", "type": "AIMessageChunk", "content": text, "usage_metadata": usage}, of])
+                .to_string()
+        };
+        dash.items(vec![Item::Record(Record::Open { at: dash.now, conn: 1, status: 200, resumed_after: None })]);
+        dash.event("metadata", r#"{"run_id":"r"}"#);
+        dash.event("messages", &chunk("Hello", Value::Null));
+        dash.event("messages", &chunk(" there", usage));
+        dash.keys("4");
+        assert!(dash.screen().contains("17→15"), "{is_loaded}: {}", dash.screen());
+    }
+}

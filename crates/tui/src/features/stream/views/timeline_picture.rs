@@ -5,8 +5,8 @@ use super::timeline_axis::{Axis, between};
 use jiff::Timestamp;
 use runtail_core::model::{RunFacts, ThreadStatus};
 use runtail_stream::projection::{
-    Attempt, Bar, BarKind, BarState, FirstToken, Projections, Role, Segment, Span, Timeline, Usage, critical_path,
-    message_key, node_path, own_time,
+    Attempt, Bar, BarKind, BarState, FirstToken, Message, Projections, Role, Segment, Span, Timeline, Usage,
+    critical_path, message_key, node_path, own_time,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -193,13 +193,16 @@ fn axis(attempts: &[&Attempt], now: Timestamp, is_over: bool) -> Option<Axis> {
 fn model_calls(projections: &Projections, attempts: &[&Attempt]) -> HashMap<Box<str>, ModelCall> {
     let (Some(first), Some(last)) = (attempts.first(), attempts.last()) else { return HashMap::new() };
     let messages = projections.messages.items();
-    // Messages are in order of first mention. Those of recorded runs have no events of their own.
+    // Messages are in order of first mention. Those of recorded runs have no events of their own, and those of the loaded state
+    // are mentioned before the events of a run that is replayed.
     let from = messages.partition_point(|message| message.first_seq < first.first_seq);
+    let is_replayed = |message: &&Message| message.last_seq >= first.first_seq;
     let in_group = messages
         .iter()
         .skip(from)
         .take_while(|message| last.ended.is_none() || message.first_seq <= last.last_seq.max(last.first_seq));
-    let models = in_group.filter(|message| message.role == Role::Ai);
+    let loaded = messages.iter().take(from).filter(is_replayed);
+    let models = loaded.chain(in_group).filter(|message| message.role == Role::Ai);
     models
         .filter_map(|message| {
             let call = ModelCall { usage: message.usage, first_token: message.first_token() };
