@@ -634,3 +634,21 @@ fn news_wait_until_an_answer_to_a_key_was_shown() {
     dash.app.notify(false, "Answer sent.");
     assert_eq!(said(&dash), "Answer sent.");
 }
+
+#[test]
+fn the_inbox_says_how_many_rows_are_hidden() {
+    for size in [(80, 24), (140, 40)] {
+        let mut dash = dash(size);
+        let rows = (0..60).map(|n| InboxThread { thread_id: format!("thread-{n:04}"), ..approval(&dash) }).collect();
+        answer(&mut dash, &support(), listed(rows));
+        dash.keys("i");
+        let screen = dash.screen();
+        let shown = screen.matches("Approve this payment").count() - 1;
+        assert!(shown < 60 && screen.contains(&format!(" ↓ {} more ", 60 - shown)), "{shown}: {screen}");
+        dash.keys("<End>");
+        assert!(dash.screen().contains(&format!(" ↑ {} more ", 60 - shown)), "{}", dash.screen());
+        let one = vec![approval(&dash)];
+        answer(&mut dash, &support(), listed(one));
+        assert!(!dash.screen().contains(" more "), "{}", dash.screen());
+    }
+}

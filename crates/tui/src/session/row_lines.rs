@@ -1,6 +1,7 @@
 //! Lines about a row that its list has no room for: a question with its fields, what was read of the row, and its keys.
 
 use super::Session;
+use super::msg::RowDetail;
 use super::row_details::KnownDetail;
 use crate::widgets::line::{Line, Tone, wrap};
 use runtail_core::model::Question;
@@ -14,46 +15,90 @@ const FIELD: usize = 22;
 /// Fields of a question that are shown.
 const MAX_FIELDS: usize = 12;
 
-/// Adds what was read of the row, as far as there is room: the last message or the first error.
+/// Adds what was read of the row, as far as there is room: the last message or the first error. `…` ends a value that is cut, and
+/// `+3 more` counts the values that are not shown.
 pub fn push_known(lines: &mut Vec<Line>, known: Option<&KnownDetail>, width: usize, room: usize) {
-    let (title, rows) = match known {
+    let nothing = RowDetail::default();
+    let (title, detail) = match known {
         // The row itself says what is needed without the state's fields and messages.
         _ if lines.len() + 2 > room => return,
         None => return,
-        Some(KnownDetail::Loading(_)) => ("loading…".to_string(), Vec::new()),
-        Some(KnownDetail::Failed(why)) => (format!("the details couldn't be read ({})", text::clean(why)), Vec::new()),
+        Some(KnownDetail::Loading(_)) => ("loading…".to_string(), &nothing),
+        Some(KnownDetail::Failed(why)) => (format!("the details couldn't be read ({})", text::clean(why)), &nothing),
         Some(KnownDetail::Loaded(detail)) if detail.rows.is_empty() => return,
-        Some(KnownDetail::Loaded(detail)) => (detail.title.clone(), detail.rows.clone()),
+        Some(KnownDetail::Loaded(detail)) => (detail.title.clone(), detail),
     };
     let title = format!("── {} ", text::clean(&title));
     let rule = "─".repeat(width.saturating_sub(2 + text::width(&title)));
     lines.push(Line::of(Tone::Dim, &format!("  {title}{rule}")));
-    let is_list = rows.len() > 1;
-    for (label, said) in rows {
-        let label = text::fit(&text::clean(&label), 16).into_owned();
-        let indent = match (label.is_empty(), is_list) {
-            (true, _) => 2,
-            (false, false) => 4 + text::width(&label),
-            // Aligned with the fields of the question.
-            (false, true) => FIELD,
-        };
-        for (n, part) in wrap(text::head(&said, MAX_VALUE), width.saturating_sub(indent).max(10)).iter().enumerate() {
-            if lines.len() >= room {
-                if let Some(last) = lines.last_mut() {
-                    last.push(Tone::Dim, " …");
-                }
-                return;
-            }
-            let head = match n {
-                0 if label.is_empty() => String::new(),
-                0 if is_list => format!("    {label}"),
-                0 => format!("  {label}"),
-                _ => String::new(),
-            };
-            let fill = " ".repeat(indent.saturating_sub(text::width(&head)));
-            lines.push(Line::of(Tone::Dim, &format!("{head}{fill}")).with(Tone::Plain, part));
+    let values: Vec<Vec<Line>> = detail.rows.iter().map(|row| value_lines(row, detail.rows.len() > 1, width)).collect();
+    let left = room.saturating_sub(lines.len());
+    let is_all = values.iter().map(Vec::len).sum::<usize>() <= left && detail.hidden == 0;
+    let for_values = if is_all { left } else { left.saturating_sub(1) };
+    // One value that doesn't fit needs no count.
+    let for_values = if values.len() == 1 && detail.hidden == 0 { left } else { for_values };
+    let (mut shown, mut rest) = (0, for_values);
+    for value in &values {
+        if rest == 0 {
+            break;
         }
+        let part = &value[..value.len().min(rest)];
+        lines.extend(part.iter().cloned());
+        if let Some(last) = lines.last_mut().filter(|_| part.len() < value.len()) {
+            cut(last, width);
+        }
+        (shown, rest) = (shown + 1, rest - part.len());
     }
+    let hidden = values.len() - shown + detail.hidden;
+    if hidden > 0 && left > 0 {
+        lines.push(more(hidden));
+    }
+}
+
+/// Returns the lines of a value with its label. `is_list`: whether it is one of several, which are aligned with the fields of the
+/// question.
+fn value_lines((label, said): &(String, String), is_list: bool, width: usize) -> Vec<Line> {
+    let label = text::fit(&text::clean(label), 16).into_owned();
+    let indent = match (label.is_empty(), is_list) {
+        (true, _) => 2,
+        (false, false) => 4 + text::width(&label),
+        (false, true) => FIELD,
+    };
+    let mut lines = Vec::new();
+    for (n, part) in bounded(said, width.saturating_sub(indent).max(10)).iter().enumerate() {
+        let head = match n {
+            0 if label.is_empty() => String::new(),
+            0 if is_list => format!("    {label}"),
+            0 => format!("  {label}"),
+            _ => String::new(),
+        };
+        let fill = " ".repeat(indent.saturating_sub(text::width(&head)));
+        lines.push(Line::of(Tone::Dim, &format!("{head}{fill}")).with(Tone::Plain, part));
+    }
+    lines
+}
+
+/// Wraps the beginning of a value. `…` ends one that is cut.
+fn bounded(said: &str, width: usize) -> Vec<String> {
+    let head = text::head(said, MAX_VALUE);
+    let mut parts = wrap(head, width);
+    if let Some(last) = parts.last_mut().filter(|_| head.len() < said.len()) {
+        *last = format!("{} …", text::fit(last, width.saturating_sub(2)));
+    }
+    parts
+}
+
+/// Marks the last line of a value that is cut.
+fn cut(line: &mut Line, width: usize) {
+    let before: usize = line.left.iter().rev().skip(1).map(|piece| text::width(&piece.text)).sum();
+    if let Some(last) = line.left.last_mut() {
+        last.text = format!("{} …", text::fit(&last.text, width.saturating_sub(before + 2))).into();
+    }
+}
+
+/// Returns the line that counts what is not shown.
+fn more(count: usize) -> Line {
+    Line::of(Tone::Dim, &format!("    +{} more", text::count(count as u64)))
 }
 
 /// The fields of a plain question that hold its text.
@@ -98,13 +143,15 @@ pub fn push_fields(lines: &mut Vec<Line>, question: &Question, width: usize) {
                         other => other.to_string(),
                     };
                     let label = text::fit(&text::clean(key), 16).into_owned();
-                    let rows = wrap(text::head(&said, MAX_VALUE), width.saturating_sub(FIELD).max(10));
+                    let rows = bounded(&said, width.saturating_sub(FIELD).max(10));
                     for (n, part) in rows.iter().enumerate() {
                         let label = if n == 0 { label.as_str() } else { "" };
                         let fill = " ".repeat(18usize.saturating_sub(text::width(label)));
                         lines.push(Line::of(Tone::Dim, &format!("    {label}{fill}")).with(Tone::Plain, part));
                     }
                 }
+                let hidden = fields.iter().filter(is_shown).count().saturating_sub(MAX_FIELDS);
+                lines.extend((hidden > 0).then(|| more(hidden)));
             }
             // The first line of a text is its summary.
             Value::String(said) if name.is_none() => {
