@@ -3,6 +3,7 @@
 use super::effects::card;
 use super::services::Services;
 use crate::session::msg::{InboxTarget, RowDetail};
+use crate::widgets::markdown::plain;
 use runtail_api::{ApiError, Kind};
 use runtail_core::model::FailureCard;
 use runtail_core::text;
@@ -70,6 +71,7 @@ fn of_message(message: &Map<String, Value>) -> (String, String) {
         }
         _ => String::new(),
     };
+    let said = plain(text::head(&said, MAX_TEXT));
     let calls: Vec<String> = message
         .get("tool_calls")
         .and_then(Value::as_array)
@@ -125,6 +127,8 @@ mod tests {
         assert_eq!(said(json!({"role": "assistant", "name": "draft", "content": "x"})), row("ai · draft", "x"));
         let blocks = json!([{"type": "text", "text": "a"}, {"type": "image_url"}, "b"]);
         assert_eq!(said(json!({"type": "human", "content": blocks})), row("user", "ab"));
+        let marked = json!({"type": "ai", "content": "## Refund\n**49 €** by `send_refund`"});
+        assert_eq!(said(marked), row("ai", "Refund\n49 € by send_refund"));
         let calls = json!([{"name": "send", "args": {"to": "x"}, "id": "1"}]);
         assert_eq!(
             said(json!({"type": "ai", "content": "", "tool_calls": calls})),

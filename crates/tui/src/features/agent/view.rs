@@ -10,10 +10,11 @@ use crate::session::profile::{breadcrumb, server_software};
 use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
+use crate::widgets::markdown::plain_line;
 use crate::widgets::status::{STUCK, tones};
 use jiff::Timestamp;
 use runtail_api::{FoundThread, ServerKind};
-use runtail_core::model::{KnownRevisions, Run, StatusRole, Thread, ThreadStatus, summary_of};
+use runtail_core::model::{KnownRevisions, Run, StatusRole, Thread, ThreadStatus, stopped_in_words, summary_of};
 use runtail_core::text;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -387,20 +388,14 @@ pub(super) fn about(found: &FoundThread, status: &ThreadStatus, stuck: Option<&s
     match status {
         ThreadStatus::Failed { error, .. } if !error.is_empty() => (Tone::Bad, one_line(error)),
         ThreadStatus::Failed { nodes: failed, .. } if !failed.is_empty() => (Tone::Plain, nodes("in", failed)),
-        ThreadStatus::Waiting { questions, .. } => (Tone::Plain, summary_of(questions)),
-        ThreadStatus::Paused { next, after: false, .. } if !next.is_empty() => (Tone::Plain, nodes("before", next)),
-        ThreadStatus::Paused { next, .. }
-        | ThreadStatus::Cancelled { next, .. }
-        | ThreadStatus::Edited { next, .. }
-        | ThreadStatus::Stopped { next, .. }
-            if !next.is_empty() =>
-        {
-            (Tone::Plain, nodes("next:", next))
-        }
+        ThreadStatus::Waiting { questions, .. } => (Tone::Plain, plain_line(&summary_of(questions))),
         ThreadStatus::Running { nodes: active, .. } if !active.is_empty() => (Tone::Plain, nodes("in", active)),
         _ => {
+            if let Some(why) = stopped_in_words(status) {
+                return (Tone::Plain, text::clean(&why).into_owned());
+            }
             if let Some(title) = &found.title {
-                return (Tone::Plain, text::clean(title).into_owned());
+                return (Tone::Plain, text::clean(&plain_line(title)).into_owned());
             }
             let notes = found.thread.notes().into_iter();
             let notes = notes.map(|(k, v)| format!("{k}={}", v.as_str().map_or_else(|| v.to_string(), str::to_string)));
