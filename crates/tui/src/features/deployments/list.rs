@@ -1,5 +1,6 @@
 //! The list of all deployments of all profiles, and of the agent servers named in profiles.
 
+pub use super::columns::Sort;
 use super::columns::{FIELDS, Order};
 use crate::session::msg::ServerRef;
 use crate::session::profile::ProfileState;
@@ -228,13 +229,6 @@ impl Fields for Row {
             _ => "".into(),
         }
     }
-}
-
-/// The order of the rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Sort {
-    pub order: Order,
-    pub reversed: bool,
 }
 
 /// How long the order of the rows stays after a key, so that none moves away from under the cursor.
@@ -480,16 +474,11 @@ impl DeploymentList {
         };
         let mut fitting: Vec<(Fit, usize)> =
             self.rows.iter().enumerate().filter_map(|(i, row)| Some((self.filter.fit(row)?, i))).collect();
-        let (rows, Sort { order: by, reversed }) = (&self.rows, self.sort);
+        let (rows, sort) = (&self.rows, self.sort);
         fitting.sort_by(|(fit_a, a), (fit_b, b)| {
             let (a, b) = (&rows[*a], &rows[*b]);
             let place = |row: &Row| before.get(row.id.as_str()).copied().unwrap_or(usize::MAX);
-            let order = by.compare(a, b);
-            let order = if reversed { order.reverse() } else { order };
-            // Unknown values are last in both directions.
-            let order = by.is_unknown(a).cmp(&by.is_unknown(b)).then(order);
-            let rest = || Order::Name.compare(a, b).then(a.profile.cmp(&b.profile)).then_with(|| a.id.cmp(&b.id));
-            place(a).cmp(&place(b)).then(fit_a.cmp(fit_b)).then(order).then_with(rest)
+            place(a).cmp(&place(b)).then(fit_a.cmp(fit_b)).then_with(|| sort.compare(a, b))
         });
         self.view = fitting.into_iter().map(|(_, i)| i).collect();
         self.ids = self.view.iter().map(|i| rows[*i].id.clone()).collect();
@@ -518,6 +507,13 @@ impl DeploymentList {
     /// Returns the rows that match the filter, in the shown order.
     pub fn all_shown(&self) -> impl Iterator<Item = &Row> {
         self.view.iter().filter_map(|i| self.rows.get(*i))
+    }
+
+    /// Returns all rows in the usual order: problems first.
+    pub fn problems_first(&self) -> Vec<&Row> {
+        let mut rows: Vec<&Row> = self.rows.iter().collect();
+        rows.sort_by(|a, b| Sort::default().compare(a, b));
+        rows
     }
 
     /// Returns a row by its id.
