@@ -34,9 +34,9 @@ pub fn push_known(lines: &mut Vec<Line>, known: Option<&KnownDetail>, width: usi
     let values: Vec<Vec<Line>> = detail.rows.iter().map(|row| value_lines(row, detail.rows.len() > 1, width)).collect();
     let left = room.saturating_sub(lines.len());
     let is_all = values.iter().map(Vec::len).sum::<usize>() <= left && detail.hidden == 0;
-    let for_values = if is_all { left } else { left.saturating_sub(1) };
     // One value that doesn't fit needs no count.
-    let for_values = if values.len() == 1 && detail.hidden == 0 { left } else { for_values };
+    let is_counted = !is_all && values.len() + detail.hidden > 1;
+    let for_values = if is_counted { left.saturating_sub(1).max(1) } else { left };
     let (mut shown, mut rest) = (0, for_values);
     for value in &values {
         if rest == 0 {
@@ -45,13 +45,18 @@ pub fn push_known(lines: &mut Vec<Line>, known: Option<&KnownDetail>, width: usi
         let part = &value[..value.len().min(rest)];
         lines.extend(part.iter().cloned());
         if let Some(last) = lines.last_mut().filter(|_| part.len() < value.len()) {
-            cut(last, width);
+            shorten(last, width, " …");
         }
         (shown, rest) = (shown + 1, rest - part.len());
     }
     let hidden = values.len() - shown + detail.hidden;
-    if hidden > 0 && left > 0 {
-        lines.push(more(hidden));
+    match lines.last_mut() {
+        Some(last) if hidden > 0 && left == 1 => {
+            let more = format!("   +{} more", text::count(hidden as u64));
+            shorten(last, width.saturating_sub(text::width(&more)), "");
+            last.push(Tone::Dim, &more);
+        }
+        _ => lines.extend((hidden > 0).then(|| more(hidden))),
     }
 }
 
@@ -83,16 +88,16 @@ fn bounded(said: &str, width: usize) -> Vec<String> {
     let head = text::head(said, MAX_VALUE);
     let mut parts = wrap(head, width);
     if let Some(last) = parts.last_mut().filter(|_| head.len() < said.len()) {
-        *last = format!("{} …", text::fit(last, width.saturating_sub(2)));
+        *last = text::fit(&format!("{last} …"), width).into_owned();
     }
     parts
 }
 
-/// Marks the last line of a value that is cut.
-fn cut(line: &mut Line, width: usize) {
+/// Shortens the value of a line to a width in which a mark follows it.
+fn shorten(line: &mut Line, width: usize, mark: &str) {
     let before: usize = line.left.iter().rev().skip(1).map(|piece| text::width(&piece.text)).sum();
     if let Some(last) = line.left.last_mut() {
-        last.text = format!("{} …", text::fit(&last.text, width.saturating_sub(before + 2))).into();
+        last.text = text::fit(&format!("{}{mark}", last.text), width.saturating_sub(before)).into_owned();
     }
 }
 
@@ -178,4 +183,32 @@ pub fn keys_line(ids: &[(&str, &str)], session: &Session, width: usize) -> Line 
         line = line.with(Tone::Plain, gap).with(Tone::Accent, &key).with(Tone::Dim, &format!(" {label}"));
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(rows: &[(&str, &str)], hidden: usize, room: usize) -> Vec<String> {
+        let rows = rows.iter().map(|(name, said)| (name.to_string(), said.to_string())).collect();
+        let known = KnownDetail::Loaded(RowDetail { title: "state".into(), rows, hidden });
+        let mut lines = Vec::new();
+        push_known(&mut lines, Some(&known), 40, room);
+        lines.iter().skip(1).map(|line| line.text().trim_start().to_string()).collect()
+    }
+
+    #[test]
+    fn what_is_cut_and_what_is_left_out_have_marks_of_their_own() {
+        let rows = [("a", "1"), ("b", "a text that is too long for one line"), ("c", "3")];
+        assert_eq!(shown(&rows, 0, 2), ["a                 1   +2 more"]);
+        assert_eq!(shown(&rows, 0, 3), ["a                 1", "+2 more"]);
+        assert_eq!(shown(&rows, 0, 4), ["a                 1", "b                 a text that is to…", "+1 more"]);
+        assert_eq!(shown(&rows, 0, 9).last().map(String::as_str), Some("c                 3"));
+        assert_eq!(shown(&rows, 7, 9).last().map(String::as_str), Some("+7 more"));
+        assert_eq!(
+            shown(&[("ai", "a text that is too long for one line of this width")], 0, 2),
+            ["ai  a text that is too long for one …"]
+        );
+        assert!(shown(&rows, 0, 1).is_empty());
+    }
 }
