@@ -223,6 +223,7 @@ fn table(cx: &Cx<'_>, server: &Server, width: usize, ids: &[&str]) -> (Line, Vec
             let thread = server.runs_of.as_deref().map(|thread| listed_status(cx, server, thread)).unwrap_or_default();
             let newest = server.runs.value.iter().flatten().next().map(|run| &run.run_id);
             let revisions = cx.lookup.revisions(&server.server);
+            let mut has_bound = false;
             for run in server.shown_runs().into_iter().filter(|run| is_shown(&run.run_id)) {
                 let (role, word) =
                     run_state(run, if newest == Some(&run.run_id) { &thread } else { &ThreadStatus::Loading });
@@ -230,6 +231,7 @@ fn table(cx: &Cx<'_>, server: &Server, width: usize, ids: &[&str]) -> (Line, Vec
                 line.push(Tone::Plain, &format!("{:<14} ", text::short_id(&run.run_id)));
                 line.push(Tone::Dim, &format!("{:>5}  ", ago(run.created_at, cx.session.now)));
                 let took = took(run, server.runs.value.as_deref().unwrap_or_default(), cx.session.now);
+                has_bound |= took.as_ref().is_some_and(|took| took.starts_with('≤'));
                 line.push(Tone::Dim, &format!("{:>9}  ", took.unwrap_or_default()));
                 line.push(Tone::Accent, &assistant_name(server, &run.assistant_id));
                 if let Some(words) = revisions.as_ref().and_then(|known| run_revision(run, known)) {
@@ -237,7 +239,9 @@ fn table(cx: &Cx<'_>, server: &Server, width: usize, ids: &[&str]) -> (Line, Vec
                 }
                 lines.push(line);
             }
-            format!("{:<STATE$} {:<14} {:>5}  {:>9}  {}", "STATUS", "RUN", "AGE", "TOOK", "ASSISTANT")
+            let head = format!("{:<STATE$} {:<14} {:>5}  {:>9}  {}", "STATUS", "RUN", "AGE", "TOOK", "ASSISTANT");
+            let meaning = if width < WIDE { "≤ incl. queue" } else { "≤ may include time in the queue" };
+            return (Line::of(Tone::Dim, &head).right(Tone::Dim, if has_bound { meaning } else { "" }), lines);
         }
         Tab::Assistants => {
             for assistant in server.shown_assistants().into_iter().filter(|one| is_shown(&one.assistant_id)) {
