@@ -75,6 +75,23 @@ fn a_late_background_reply_is_not_typed_into_the_shell() {
 }
 
 #[test]
+fn a_late_background_reply_is_not_typed_after_a_termination_signal() {
+    let script = r#"exec 3<&0; "$@" <&3 & echo "pid <$!>"; wait $!; echo "ended"; read -r line; echo "typed <$line>""#;
+    let term = Term::spawn_slow_under(script, &["--demo"], 100, 30);
+    term.wait_for("support-bot");
+    let output = String::from_utf8_lossy(&term.raw_output()).into_owned();
+    let pid = output.split_once("pid <").and_then(|(_, rest)| rest.split_once('>')?.0.parse().ok()).unwrap();
+    // SAFETY: kill has no memory effects; the process is the dashboard that the shell has not waited for yet.
+    assert_eq!(unsafe { libc::kill(pid, libc::SIGTERM) }, 0);
+    term.wait_until("a query of the attributes", |term| String::from_utf8_lossy(&term.raw_output()).contains("\x1b[c"));
+    term.reply();
+    term.wait_for("ended");
+    term.keys("x\r");
+    term.wait_for("typed <x>");
+    assert_restored(&term);
+}
+
+#[test]
 fn first_frame_is_drawn_before_key_commands_run() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("config.toml");

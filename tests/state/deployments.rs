@@ -374,3 +374,77 @@ fn a_message_uses_the_columns_of_a_role_that_its_revision_lacks() {
     assert!(serving.len() == 1 && serving[0].contains("read more of the …  serving"), "{screen}");
     assert!(other.len() == 1 && other[0].contains("read more of the invoice"), "{screen}");
 }
+
+#[test]
+fn the_selection_stays_on_its_deployment_once_the_first_lists_are_complete() {
+    let toml = "[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n[profiles.prod-eu]\nregion = \"eu\"\napi_key_env = \"K\"\n";
+    let mut dash = Dash::new(toml, (140, 40));
+    let selected = |dash: &mut Dash| {
+        dash.screen();
+        dash.app.deployments.list.picker.selected.clone()
+    };
+    dash.answer(list_of(US), listed(deployments(&[("a", "a1"), ("b", "b1"), ("c", "c1")])));
+    assert_eq!(selected(&mut dash).as_deref(), Some("prod-us/a"));
+    dash.later(500);
+    newest(&mut dash, "b", "b1", "BUILD_FAILED");
+    assert_eq!(selected(&mut dash).as_deref(), Some("prod-us/b"), "it opens on the first problem");
+    // The other profile takes its time, and its first row is a problem too.
+    dash.later(4_000);
+    dash.answer(list_of("prod-eu"), listed(deployments(&[("d", "d1")])));
+    let fails = |dash: &mut Dash, profile: &str, (id, revision): (&str, &str)| {
+        let failed = json!({"id": revision, "status": "BUILD_FAILED", "created_at": dash.now});
+        let revision = Ok(serde_json::from_value(failed).unwrap());
+        dash.answer(newest_of(profile), SubscriptionEvent::Newest { deployment: id.into(), revision });
+    };
+    fails(&mut dash, "prod-eu", ("d", "d1"));
+    assert_eq!(selected(&mut dash).as_deref(), Some("prod-eu/d"));
+    dash.later(3_000);
+    fails(&mut dash, US, ("a", "a1"));
+    assert_eq!(selected(&mut dash).as_deref(), Some("prod-eu/d"), "rows move, the selection doesn't");
+    assert_eq!(dash.app.deployments.list.shown(0).map(|row| row.id.as_str()), Some("prod-us/a"));
+}
+
+#[test]
+fn a_profile_that_does_not_answer_does_not_keep_the_selection_on_the_first_row() {
+    let toml = "[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n[profiles.prod-eu]\nregion = \"eu\"\napi_key_env = \"K\"\n";
+    let mut dash = Dash::new(toml, (140, 40));
+    dash.answer(list_of(US), listed(deployments(&[("a", "a1"), ("b", "b1")])));
+    dash.screen();
+    dash.later(10_000);
+    newest(&mut dash, "b", "b1", "BUILD_FAILED");
+    dash.screen();
+    assert_eq!(dash.app.deployments.list.shown(0).map(|row| row.id.as_str()), Some("prod-us/b"));
+    assert_eq!(dash.app.deployments.list.picker.selected.as_deref(), Some("prod-us/a"));
+}
+
+#[test]
+fn keys_that_cannot_work_on_a_deployment_are_not_offered() {
+    let row = |id: &str, source: &str, url: Option<&str>| json!({"id": id, "name": id, "latest_revision_id": format!("{id}1"), "source": source, "url": url});
+    let mut dash = Dash::new("[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n", (140, 40));
+    let rows = json!([row("a", "github", Some("https://a.us.langgraph.app")), row("b", "external_docker", None)]);
+    dash.answer(list_of(US), listed(serde_json::from_value(rows).unwrap()));
+    for id in ["a", "b"] {
+        newest(&mut dash, id, &format!("{id}1"), "DEPLOYED");
+    }
+    dash.keys("<Home>");
+    for (id, has_server, has_build) in [("a", true, true), ("b", false, false)] {
+        dash.app.relayout();
+        let revisions = json!([{"id": format!("{id}1"), "status": "DEPLOYED", "created_at": "2026-11-20T14:00:00Z"}]);
+        let list = runtail_api::Revisions { items: serde_json::from_value(revisions).unwrap(), was_sorted: true };
+        let next = NextPoll::At(dash.now);
+        dash.answer(|key| matches!(key, SubscriptionId::Revisions(..)), SubscriptionEvent::Revisions(Ok(list), next));
+        let footer = |dash: &mut Dash| dash.screen().trim_end().lines().last().unwrap().to_string();
+        assert_eq!(footer(&mut dash).contains("⏎ threads"), has_server, "{id}: {}", dash.screen());
+        assert_eq!(dash.screen().contains("b build log"), has_build, "{id}: {}", dash.screen());
+        dash.keys("<Tab>");
+        assert_eq!(footer(&mut dash).contains("b build log"), has_build, "{id}: {}", dash.screen());
+        if !has_build {
+            assert!(dash.keys("b").is_empty());
+            assert!(dash.screen().contains("built elsewhere, so it has no build log"), "{}", dash.screen());
+            dash.keys("e");
+            assert!(!footer(&mut dash).contains("build log"), "{}", dash.screen());
+            dash.keys("b<Esc>");
+        }
+        dash.keys("<Tab><Down>");
+    }
+}

@@ -185,3 +185,16 @@ fn nothing_found_is_not_zero_while_a_profile_is_not_listed() {
     dash.answer(|key| matches!(key, SubscriptionId::Deployments(_)), runtail_testkit::dash::listed(Vec::new()));
     assert_eq!(zeros(&mut dash), 3, "{}", dash.screen());
 }
+
+#[test]
+fn tiles_have_the_order_of_the_list() {
+    let mut dash = demo_like((140, 40));
+    let order: Vec<String> =
+        dash.app.deployments.list.all_shown().map(|row| format!("{} {}", row.name, row.tag)).collect();
+    for keys in ["PP", "PssPP"] {
+        dash.keys(keys);
+        let screen = dash.screen();
+        let places: Vec<Option<usize>> = order.iter().map(|name| screen.find(&format!(" {name} "))).collect();
+        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{order:?}: {screen}");
+    }
+}

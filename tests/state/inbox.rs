@@ -538,7 +538,7 @@ fn a_tile_opens_what_waits_on_its_deployment() {
     // Threads that failed would be first, and their list would open.
     let waits = thread(&dash, "01a1fbb5-0000-7000-8000-00000000051f", "extract", 4, Some(InboxCause::Breakpoint));
     answer(&mut dash, &server("us", "invoice-agent", 2002), listed(vec![waits]));
-    dash.keys("PP<Right>");
+    dash.keys("PP");
     let screen = dash.screen();
     assert!(screen.contains("invoice-agent"), "{screen}");
     dash.keys("<Enter>");
@@ -551,7 +551,7 @@ fn a_tile_opens_what_waits_on_its_deployment() {
     let rows = vec![older, refund(&dash), approval(&dash)];
     answer(&mut dash, &support(), listed(rows));
     dash.keys("<Esc><Esc>");
-    dash.keys("PP<Right><Enter>");
+    dash.keys("PP<Enter>");
     assert!(selected(&mut dash).ends_with("051f"), "{}", dash.screen());
     let older = thread(&dash, "01a1fbb5-0000-7000-8000-00000000feed", "extract", 99, Some(InboxCause::Breakpoint));
     let newer = thread(&dash, "01a1fbb5-0000-7000-8000-00000000051f", "extract", 4, Some(InboxCause::Breakpoint));
@@ -633,4 +633,22 @@ fn news_wait_until_an_answer_to_a_key_was_shown() {
     // An answer covers news.
     dash.app.notify(false, "Answer sent.");
     assert_eq!(said(&dash), "Answer sent.");
+}
+
+#[test]
+fn the_inbox_says_how_many_rows_are_hidden() {
+    for size in [(80, 24), (140, 40)] {
+        let mut dash = dash(size);
+        let rows = (0..60).map(|n| InboxThread { thread_id: format!("thread-{n:04}"), ..approval(&dash) }).collect();
+        answer(&mut dash, &support(), listed(rows));
+        dash.keys("i");
+        let screen = dash.screen();
+        let shown = screen.matches("Approve this payment").count() - 1;
+        assert!(shown < 60 && screen.contains(&format!(" ↓ {} more ", 60 - shown)), "{shown}: {screen}");
+        dash.keys("<End>");
+        assert!(dash.screen().contains(&format!(" ↑ {} more ", 60 - shown)), "{}", dash.screen());
+        let one = vec![approval(&dash)];
+        answer(&mut dash, &support(), listed(one));
+        assert!(!dash.screen().contains(" more "), "{}", dash.screen());
+    }
 }

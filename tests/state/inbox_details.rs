@@ -20,7 +20,7 @@ pub(crate) fn tick(dash: &mut Dash, milliseconds: i64) -> Vec<Effect> {
 
 fn message() -> RowDetail {
     let said = "The invoice matches purchase order 4411. I propose to pay it today.";
-    RowDetail { title: "last message".into(), rows: vec![("ai · draft".into(), said.into())] }
+    RowDetail { title: "last message".into(), rows: vec![("ai · draft".into(), said.into())], hidden: 0 }
 }
 
 #[test]
@@ -62,7 +62,10 @@ fn the_first_error_of_a_failed_revision_is_in_its_row() {
     let of = read(&tick(&mut dash, 200)).expect("the revision is read");
     assert!(matches!(&of, InboxTarget::Revision(..)), "{of:?}");
     let rows = vec![(String::new(), "No matching distribution found for pydantic==2.13.9".to_string())];
-    dash.done(EffectResult::RowRead(of, Ok(RowDetail { title: "first error (build log, line 18)".into(), rows })));
+    dash.done(EffectResult::RowRead(
+        of,
+        Ok(RowDetail { title: "first error (build log, line 18)".into(), rows, hidden: 0 }),
+    ));
     let screen = dash.screen();
     assert_eq!(screen.matches("No matching distribution found").count(), 2, "in the list and below it: {screen}");
     assert!(screen.contains("── first error (build log, line 18) ──"), "{screen}");

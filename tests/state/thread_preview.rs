@@ -6,7 +6,7 @@ use runtail_api::{Kind, ServerInbox};
 use runtail_core::model::{InboxCause, InboxThread, Question, ThreadStatus};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::session::msg::{
-    EffectResult, InboxTarget, RowDetail, SubscriptionEvent, SubscriptionId, WantedStatus,
+    EffectResult, InboxTarget, RowDetail, SubscriptionEvent, SubscriptionId, ThreadsRead, WantedStatus,
 };
 use serde_json::json;
 
@@ -18,7 +18,11 @@ fn opened(size: (u16, u16)) -> Dash {
 }
 
 fn message() -> RowDetail {
-    RowDetail { title: "last message".into(), rows: vec![("ai · draft".into(), "Should I send 5 EUR?".into())] }
+    RowDetail {
+        title: "last message".into(),
+        rows: vec![("ai · draft".into(), "Should I send 5 EUR?".into())],
+        hidden: 0,
+    }
 }
 
 #[test]
@@ -155,4 +159,42 @@ fn stuck_threads_are_listed_below_waiting_ones_and_above_running_ones() {
     dash.screen();
     let shown = dash.app.agent.server.as_ref().unwrap().threads.shown().to_vec();
     assert_eq!(shown[1..], [WAITING, IDLE, RUNNING]);
+}
+
+/// Reads the selected thread with fields of a state; `hidden` others are left out.
+fn read_state(dash: &mut Dash, fields: usize, hidden: usize) -> String {
+    let of = read(&tick(dash, 200)).expect("the thread is read");
+    let rows = (0..fields).map(|n| (format!("field {n}"), format!("value {n}"))).collect();
+    dash.done(EffectResult::RowRead(of, Ok(RowDetail { title: "state".into(), rows, hidden })));
+    dash.screen()
+}
+
+#[test]
+fn the_preview_has_the_rows_that_a_short_list_leaves_free() {
+    let mut dash = opened((140, 40));
+    select(&mut dash, IDLE);
+    let screen = read_state(&mut dash, 12, 3);
+    assert!(screen.contains("value 11") && screen.contains(" +3 more"), "{screen}");
+    // A long list keeps its rows.
+    let threads: Vec<_> = (0..60).map(|n| json!({"thread_id": format!("thread-{n:04}"), "status": "idle"})).collect();
+    let threads = ThreadsRead::all(Ok(serde_json::from_value(json!(threads)).unwrap()));
+    dash.answer(|k| matches!(k, SubscriptionId::Threads(_)), SubscriptionEvent::Threads(threads));
+    dash.keys("<Home>");
+    let screen = read_state(&mut dash, 12, 0);
+    assert!(screen.contains("value 4") && !screen.contains("value 11"), "{screen}");
+    let shown = (0..12).filter(|n| screen.contains(&format!("value {n}"))).count();
+    assert!(screen.contains(&format!(" +{} more", 12 - shown)) && !screen.contains(" …"), "{screen}");
+}
+
+#[test]
+fn a_cut_value_and_values_that_are_not_shown_have_different_marks() {
+    let mut dash = opened((140, 28));
+    select(&mut dash, IDLE);
+    let of = read(&tick(&mut dash, 200)).expect("the thread is read");
+    let rows = vec![("draft".into(), "A long letter. ".repeat(200)), ("amount".into(), "5".into())];
+    dash.done(EffectResult::RowRead(of, Ok(RowDetail { title: "state".into(), rows, hidden: 0 })));
+    let screen = dash.screen();
+    let letter = screen.lines().rfind(|line| line.contains("A long letter")).unwrap();
+    assert!(letter.trim_end_matches([' ', '│']).ends_with(" …"), "{screen}");
+    assert!(screen.contains(" +1 more") && !screen.contains("amount"), "{screen}");
 }

@@ -97,13 +97,53 @@ pub struct InboxThread {
     pub owner: Option<String>,
 }
 
+/// Returns before which nodes a thread stopped; empty if none follows.
+fn before(next: &[String]) -> String {
+    match next {
+        [] => String::new(),
+        nodes => format!("before {}", nodes.join(", ")),
+    }
+}
+
+/// Says why a thread stopped without a question or an error, and where: `before a, b`, or empty.
+fn stop_in_words(cause: Option<InboxCause>, place: &str) -> String {
+    let place = if place.is_empty() { String::new() } else { format!(" {place}") };
+    match cause {
+        Some(InboxCause::Breakpoint) => format!("Breakpoint{place}"),
+        Some(InboxCause::Cancelled) => format!("Cancelled{place}"),
+        Some(InboxCause::Edited) => format!("Edited{place}, not continued"),
+        _ => format!("Interrupted{place}; the cause is not known"),
+    }
+}
+
+/// Says why a thread stopped although nodes follow, in the words of the inbox; `None` if it didn't, or has a question or an error.
+pub fn stopped_in_words(status: &ThreadStatus) -> Option<String> {
+    let (cause, next) = match status {
+        ThreadStatus::Paused { next, .. } => (Some(InboxCause::Breakpoint), next),
+        ThreadStatus::Cancelled { next, .. } => (Some(InboxCause::Cancelled), next),
+        ThreadStatus::Edited { next, .. } => (Some(InboxCause::Edited), next),
+        ThreadStatus::Stopped { next, .. } => (None, next),
+        _ => return None,
+    };
+    (!next.is_empty()).then(|| stop_in_words(cause, &before(next)))
+}
+
 impl InboxThread {
+    /// Says what it needs, in one line: its question or error, or why it stopped.
+    pub fn needs_in_words(&self) -> String {
+        match self.cause {
+            _ if !self.questions.is_empty() => summary_of(&self.questions),
+            Some(InboxCause::Breakpoint | InboxCause::Cancelled | InboxCause::Edited) | None => {
+                stop_in_words(self.cause, &self.detail)
+            }
+            Some(InboxCause::Error) if self.detail.is_empty() => "The server doesn't say why".into(),
+            Some(InboxCause::Stuck) => text::capitalized(&self.detail),
+            Some(InboxCause::Question | InboxCause::Error) => self.detail.clone(),
+        }
+    }
+
     /// Makes the row of a thread; nothing if the thread no longer needs anyone.
     pub fn new(thread_id: &str, facts: &ThreadFacts, status: &ThreadStatus) -> Option<InboxThread> {
-        let before = |next: &[String]| match next {
-            [] => String::new(),
-            nodes => format!("before {}", nodes.join(", ")),
-        };
         let (cause, detail) = match status {
             ThreadStatus::Waiting { .. } => (Some(InboxCause::Question), String::new()),
             ThreadStatus::Paused { next, .. } => (Some(InboxCause::Breakpoint), before(next)),

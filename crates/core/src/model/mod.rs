@@ -61,7 +61,7 @@ pub use first_error::{FirstError, LogText, first_error};
 pub use form::{Field as FormField, FieldKind, Form};
 pub use inbox::{
     FailedRevision, InboxCause, InboxGroup, InboxItem, InboxRow, InboxThread, compare_inbox, shell_option, shell_word,
-    sort_inbox,
+    sort_inbox, stopped_in_words,
 };
 pub use intent::Intent;
 pub use log::{LogLine, Severity};

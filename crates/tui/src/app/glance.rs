@@ -108,7 +108,9 @@ impl App {
     }
 
     fn glance_tiles(&self) -> Vec<Tile> {
-        let rows = self.deployments.list.rows.iter().filter(|row| !row.gone).map(|row| self.tile(row));
+        // In the order of the list, whatever the user sorts it by.
+        let rows = self.deployments.list.problems_first().into_iter();
+        let rows = rows.filter(|row| !row.gone).map(|row| self.tile(row));
         let unlisted = self.session.profiles.iter().filter_map(|profile| {
             let error = profile.error.as_ref().filter(|_| profile.loaded_at.is_none())?;
             Some(Tile {

@@ -144,6 +144,7 @@ impl App {
             (Some(top), _) => top.can(&self.overlay_cx(true), row.action),
             // The layout asks for the footer, so its areas must not be asked for here.
             (None, Context::Stream) => self.stream.can(&self.overlay_cx(true), row.action),
+            (None, Context::Deployments | Context::Revisions) => self.deployments.can(context, row.action),
             (None, Context::Logs) => self.logs.as_ref().is_none_or(|logs| logs.can(&self.overlay_cx(true), row.action)),
             _ => true,
         }

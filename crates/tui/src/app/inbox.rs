@@ -422,7 +422,9 @@ fn sentence(news: &News) -> String {
         InboxItem::Revision(revision) => format!("{place} {}", text::short_id(&revision.revision_id)),
     };
     let how = match (news.when, &row.item) {
-        (NotifyWhen::Waiting, _) if row.state() == "paused" => with("paused at a breakpoint"),
+        (NotifyWhen::Waiting, _) if row.state() == "paused" => {
+            format!("paused at a breakpoint {said}").trim_end().into()
+        }
         (NotifyWhen::Waiting, _) => with("waits for you"),
         (NotifyWhen::Failed | NotifyWhen::Rollout, InboxItem::Revision(revision)) => format!("is {}", revision.status),
         (NotifyWhen::Failed, _) => with("failed"),

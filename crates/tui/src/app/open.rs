@@ -80,7 +80,9 @@ impl App {
             }
             Route::Entry(sent) => self.push(Paged::new(Entry(sent))),
             Route::Explanation { of, name, address } => {
-                let mut page = Explained::new(of, name, address);
+                let row = self.deployments.list.row(&format!("{}/{}", of.profile, of.deployment));
+                let has_build = row.is_none_or(|row| row.has_builds());
+                let mut page = Explained::new(of, name, address, has_build);
                 let effect = load_explanation(&self.deployments, &mut page, self.session.now);
                 self.push(Paged::new(page));
                 return vec![effect];

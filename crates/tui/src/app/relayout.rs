@@ -8,7 +8,7 @@ impl App {
     pub fn relayout(&mut self) {
         let revisions = self.pane_cx(Pane::Revisions).area;
         self.with_deployments(Pane::Deployments, |deployments, cx| {
-            deployments.relayout(cx.area, revisions, cx.session.now);
+            deployments.relayout(cx.area, revisions, cx.session);
         });
         self.with_pane(Context::Logs, |logs, cx| logs.relayout(cx));
         if self.stream.tabs.shown().is_none() {

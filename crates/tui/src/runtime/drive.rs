@@ -3,7 +3,7 @@
 use super::background::{Filtered, Replies};
 use super::dashboard::Dashboard;
 use super::frames::Frames;
-use super::signals::{Signal, Signals};
+use super::signals::{Signal, Signals, is_hangup};
 use super::terminal::Screen;
 use super::{Ended, external_editor, input};
 use crate::app::App;
@@ -198,7 +198,12 @@ impl<'d> Drive<'d> {
 
     fn on_signal(&mut self, signal: Signal) -> io::Result<Option<Ended>> {
         match signal {
-            Signal::End(number) => return Ok(Some(Ended::Signal(number))),
+            Signal::End(number) => {
+                if !is_hangup(number) {
+                    self.close_keys()?;
+                }
+                return Ok(Some(Ended::Signal(number)));
+            }
             Signal::Stop => self.pending = vec![Effect::Suspend],
             Signal::Continue => {
                 self.screen.reenter()?;

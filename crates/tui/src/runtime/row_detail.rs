@@ -3,6 +3,7 @@
 use super::effects::card;
 use super::services::Services;
 use crate::session::msg::{InboxTarget, RowDetail};
+use crate::widgets::markdown::plain;
 use runtail_api::{ApiError, Kind};
 use runtail_core::model::FailureCard;
 use runtail_core::text;
@@ -42,12 +43,13 @@ fn of_state(state: &str) -> RowDetail {
     let Ok(State { values: Value::Object(values) }) = serde_json::from_str(state) else { return RowDetail::default() };
     let messages = values.get("messages").and_then(Value::as_array);
     match messages.and_then(|messages| messages.last()?.as_object()) {
-        Some(message) => RowDetail { title: "last message".into(), rows: vec![of_message(message)] },
+        Some(message) => RowDetail { title: "last message".into(), rows: vec![of_message(message)], hidden: 0 },
         None if values.is_empty() => RowDetail::default(),
         None => {
-            let shown = values.iter().filter(|(_, value)| !value.is_null()).take(MAX_FIELDS);
+            let present = || values.iter().filter(|(_, value)| !value.is_null());
             let row = |(name, value): (&String, &Value)| (name.clone(), text_of(value));
-            RowDetail { title: "state".into(), rows: shown.map(row).collect() }
+            let rows = present().take(MAX_FIELDS).map(row).collect();
+            RowDetail { title: "state".into(), rows, hidden: present().count().saturating_sub(MAX_FIELDS) }
         }
     }
 }
@@ -69,6 +71,7 @@ fn of_message(message: &Map<String, Value>) -> (String, String) {
         }
         _ => String::new(),
     };
+    let said = plain(text::head(&said, MAX_TEXT));
     let calls: Vec<String> = message
         .get("tool_calls")
         .and_then(Value::as_array)
@@ -95,12 +98,14 @@ fn of_card(card: &FailureCard) -> RowDetail {
     let log = card.log.as_ref().map_or("log".to_string(), |end| format!("{} log", end.log.word()));
     if let Some(error) = &card.error {
         let rows = std::iter::once(&error.text).chain(&error.more).map(|line| (String::new(), line.clone()));
-        return RowDetail { title: format!("first error ({log}, line {})", error.line), rows: rows.collect() };
+        let title = format!("first error ({log}, line {})", error.line);
+        return RowDetail { title, rows: rows.collect(), hidden: 0 };
     }
     let unread = card.log.as_ref().and_then(|end| end.unread.clone());
     let said = card.message.iter().chain([&card.meaning]).map(|line| (String::new(), line.clone()));
     let unread = unread.map(|why| (String::new(), format!("The {log} could not be read: {why}")));
-    RowDetail { title: "status".into(), rows: said.chain(unread).filter(|(_, said)| !said.is_empty()).collect() }
+    let rows = said.chain(unread).filter(|(_, said)| !said.is_empty()).collect();
+    RowDetail { title: "status".into(), rows, hidden: 0 }
 }
 
 #[cfg(test)]
@@ -122,6 +127,8 @@ mod tests {
         assert_eq!(said(json!({"role": "assistant", "name": "draft", "content": "x"})), row("ai · draft", "x"));
         let blocks = json!([{"type": "text", "text": "a"}, {"type": "image_url"}, "b"]);
         assert_eq!(said(json!({"type": "human", "content": blocks})), row("user", "ab"));
+        let marked = json!({"type": "ai", "content": "## Refund\n**49 €** by `send_refund`"});
+        assert_eq!(said(marked), row("ai", "Refund\n49 € by send_refund"));
         let calls = json!([{"name": "send", "args": {"to": "x"}, "id": "1"}]);
         assert_eq!(
             said(json!({"type": "ai", "content": "", "tool_calls": calls})),

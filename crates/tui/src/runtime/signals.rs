@@ -34,6 +34,14 @@ pub fn is_hangup_ignored() -> bool {
     true
 }
 
+/// The number of SIGHUP, the same on every Unix.
+const SIGHUP: i32 = 1;
+
+/// Returns whether this is the signal after which there is no terminal to read.
+pub fn is_hangup(number: i32) -> bool {
+    cfg!(unix) && number == SIGHUP
+}
+
 #[cfg(unix)]
 mod unix {
     use super::{Signal, io};

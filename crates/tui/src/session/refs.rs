@@ -3,6 +3,7 @@
 use super::compare::SideRef;
 use runtail_api::ReproduceIntent;
 use runtail_core::model::RunCreate;
+use runtail_core::text;
 use runtail_stream::Target;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -103,6 +104,8 @@ pub struct RowDetail {
     pub title: String,
     /// Labels, which may be empty, and their texts.
     pub rows: Vec<(String, String)>,
+    /// Number of rows that were left out.
+    pub hidden: usize,
 }
 
 /// A log to read.
@@ -115,6 +118,11 @@ pub struct LogRef {
     pub deployment: String,
     /// The revision's id, for the log of one revision.
     pub revision: Option<String>,
+}
+
+/// Says why a deployment from an external image has no build log.
+pub fn no_build_log(name: &str) -> String {
+    format!("{} runs an image that was built elsewhere, so it has no build log.", text::clean(name))
 }
 
 impl LogRef {

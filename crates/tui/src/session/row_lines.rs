@@ -1,6 +1,7 @@
 //! Lines about a row that its list has no room for: a question with its fields, what was read of the row, and its keys.
 
 use super::Session;
+use super::msg::RowDetail;
 use super::row_details::KnownDetail;
 use crate::widgets::line::{Line, Tone, wrap};
 use runtail_core::model::Question;
@@ -14,46 +15,95 @@ const FIELD: usize = 22;
 /// Fields of a question that are shown.
 const MAX_FIELDS: usize = 12;
 
-/// Adds what was read of the row, as far as there is room: the last message or the first error.
+/// Adds what was read of the row, as far as there is room: the last message or the first error. `…` ends a value that is cut, and
+/// `+3 more` counts the values that are not shown.
 pub fn push_known(lines: &mut Vec<Line>, known: Option<&KnownDetail>, width: usize, room: usize) {
-    let (title, rows) = match known {
+    let nothing = RowDetail::default();
+    let (title, detail) = match known {
         // The row itself says what is needed without the state's fields and messages.
         _ if lines.len() + 2 > room => return,
         None => return,
-        Some(KnownDetail::Loading(_)) => ("loading…".to_string(), Vec::new()),
-        Some(KnownDetail::Failed(why)) => (format!("the details couldn't be read ({})", text::clean(why)), Vec::new()),
+        Some(KnownDetail::Loading(_)) => ("loading…".to_string(), &nothing),
+        Some(KnownDetail::Failed(why)) => (format!("the details couldn't be read ({})", text::clean(why)), &nothing),
         Some(KnownDetail::Loaded(detail)) if detail.rows.is_empty() => return,
-        Some(KnownDetail::Loaded(detail)) => (detail.title.clone(), detail.rows.clone()),
+        Some(KnownDetail::Loaded(detail)) => (detail.title.clone(), detail),
     };
     let title = format!("── {} ", text::clean(&title));
     let rule = "─".repeat(width.saturating_sub(2 + text::width(&title)));
     lines.push(Line::of(Tone::Dim, &format!("  {title}{rule}")));
-    let is_list = rows.len() > 1;
-    for (label, said) in rows {
-        let label = text::fit(&text::clean(&label), 16).into_owned();
-        let indent = match (label.is_empty(), is_list) {
-            (true, _) => 2,
-            (false, false) => 4 + text::width(&label),
-            // Aligned with the fields of the question.
-            (false, true) => FIELD,
-        };
-        for (n, part) in wrap(text::head(&said, MAX_VALUE), width.saturating_sub(indent).max(10)).iter().enumerate() {
-            if lines.len() >= room {
-                if let Some(last) = lines.last_mut() {
-                    last.push(Tone::Dim, " …");
-                }
-                return;
-            }
-            let head = match n {
-                0 if label.is_empty() => String::new(),
-                0 if is_list => format!("    {label}"),
-                0 => format!("  {label}"),
-                _ => String::new(),
-            };
-            let fill = " ".repeat(indent.saturating_sub(text::width(&head)));
-            lines.push(Line::of(Tone::Dim, &format!("{head}{fill}")).with(Tone::Plain, part));
+    let values: Vec<Vec<Line>> = detail.rows.iter().map(|row| value_lines(row, detail.rows.len() > 1, width)).collect();
+    let left = room.saturating_sub(lines.len());
+    let is_all = values.iter().map(Vec::len).sum::<usize>() <= left && detail.hidden == 0;
+    // One value that doesn't fit needs no count.
+    let is_counted = !is_all && values.len() + detail.hidden > 1;
+    let for_values = if is_counted { left.saturating_sub(1).max(1) } else { left };
+    let (mut shown, mut rest) = (0, for_values);
+    for value in &values {
+        if rest == 0 {
+            break;
         }
+        let part = &value[..value.len().min(rest)];
+        lines.extend(part.iter().cloned());
+        if let Some(last) = lines.last_mut().filter(|_| part.len() < value.len()) {
+            shorten(last, width, " …");
+        }
+        (shown, rest) = (shown + 1, rest - part.len());
     }
+    let hidden = values.len() - shown + detail.hidden;
+    match lines.last_mut() {
+        Some(last) if hidden > 0 && left == 1 => {
+            let more = format!("   +{} more", text::count(hidden as u64));
+            shorten(last, width.saturating_sub(text::width(&more)), "");
+            last.push(Tone::Dim, &more);
+        }
+        _ => lines.extend((hidden > 0).then(|| more(hidden))),
+    }
+}
+
+/// Returns the lines of a value with its label. `is_list`: whether it is one of several, which are aligned with the fields of the
+/// question.
+fn value_lines((label, said): &(String, String), is_list: bool, width: usize) -> Vec<Line> {
+    let label = text::fit(&text::clean(label), 16).into_owned();
+    let indent = match (label.is_empty(), is_list) {
+        (true, _) => 2,
+        (false, false) => 4 + text::width(&label),
+        (false, true) => FIELD,
+    };
+    let mut lines = Vec::new();
+    for (n, part) in bounded(said, width.saturating_sub(indent).max(10)).iter().enumerate() {
+        let head = match n {
+            0 if label.is_empty() => String::new(),
+            0 if is_list => format!("    {label}"),
+            0 => format!("  {label}"),
+            _ => String::new(),
+        };
+        let fill = " ".repeat(indent.saturating_sub(text::width(&head)));
+        lines.push(Line::of(Tone::Dim, &format!("{head}{fill}")).with(Tone::Plain, part));
+    }
+    lines
+}
+
+/// Wraps the beginning of a value. `…` ends one that is cut.
+fn bounded(said: &str, width: usize) -> Vec<String> {
+    let head = text::head(said, MAX_VALUE);
+    let mut parts = wrap(head, width);
+    if let Some(last) = parts.last_mut().filter(|_| head.len() < said.len()) {
+        *last = text::fit(&format!("{last} …"), width).into_owned();
+    }
+    parts
+}
+
+/// Shortens the value of a line to a width in which a mark follows it.
+fn shorten(line: &mut Line, width: usize, mark: &str) {
+    let before: usize = line.left.iter().rev().skip(1).map(|piece| text::width(&piece.text)).sum();
+    if let Some(last) = line.left.last_mut() {
+        last.text = text::fit(&format!("{}{mark}", last.text), width.saturating_sub(before)).into_owned();
+    }
+}
+
+/// Returns the line that counts what is not shown.
+fn more(count: usize) -> Line {
+    Line::of(Tone::Dim, &format!("    +{} more", text::count(count as u64)))
 }
 
 /// The fields of a plain question that hold its text.
@@ -98,13 +148,15 @@ pub fn push_fields(lines: &mut Vec<Line>, question: &Question, width: usize) {
                         other => other.to_string(),
                     };
                     let label = text::fit(&text::clean(key), 16).into_owned();
-                    let rows = wrap(text::head(&said, MAX_VALUE), width.saturating_sub(FIELD).max(10));
+                    let rows = bounded(&said, width.saturating_sub(FIELD).max(10));
                     for (n, part) in rows.iter().enumerate() {
                         let label = if n == 0 { label.as_str() } else { "" };
                         let fill = " ".repeat(18usize.saturating_sub(text::width(label)));
                         lines.push(Line::of(Tone::Dim, &format!("    {label}{fill}")).with(Tone::Plain, part));
                     }
                 }
+                let hidden = fields.iter().filter(is_shown).count().saturating_sub(MAX_FIELDS);
+                lines.extend((hidden > 0).then(|| more(hidden)));
             }
             // The first line of a text is its summary.
             Value::String(said) if name.is_none() => {
@@ -131,4 +183,32 @@ pub fn keys_line(ids: &[(&str, &str)], session: &Session, width: usize) -> Line 
         line = line.with(Tone::Plain, gap).with(Tone::Accent, &key).with(Tone::Dim, &format!(" {label}"));
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(rows: &[(&str, &str)], hidden: usize, room: usize) -> Vec<String> {
+        let rows = rows.iter().map(|(name, said)| (name.to_string(), said.to_string())).collect();
+        let known = KnownDetail::Loaded(RowDetail { title: "state".into(), rows, hidden });
+        let mut lines = Vec::new();
+        push_known(&mut lines, Some(&known), 40, room);
+        lines.iter().skip(1).map(|line| line.text().trim_start().to_string()).collect()
+    }
+
+    #[test]
+    fn what_is_cut_and_what_is_left_out_have_marks_of_their_own() {
+        let rows = [("a", "1"), ("b", "a text that is too long for one line"), ("c", "3")];
+        assert_eq!(shown(&rows, 0, 2), ["a                 1   +2 more"]);
+        assert_eq!(shown(&rows, 0, 3), ["a                 1", "+2 more"]);
+        assert_eq!(shown(&rows, 0, 4), ["a                 1", "b                 a text that is to…", "+1 more"]);
+        assert_eq!(shown(&rows, 0, 9).last().map(String::as_str), Some("c                 3"));
+        assert_eq!(shown(&rows, 7, 9).last().map(String::as_str), Some("+7 more"));
+        assert_eq!(
+            shown(&[("ai", "a text that is too long for one line of this width")], 0, 2),
+            ["ai  a text that is too long for one …"]
+        );
+        assert!(shown(&rows, 0, 1).is_empty());
+    }
 }

@@ -7,7 +7,8 @@ mod table;
 
 use super::line::{Line, Tone};
 use block::Block;
-use pulldown_cmark::{Options, Parser};
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use runtail_core::text;
 use spans::{Span, wrap};
 
 /// Maximum bytes of a block that is parsed as Markdown. From a larger block on the text is only wrapped, because an open
@@ -32,6 +33,46 @@ pub fn render(source: &str, measure: Measure) -> Vec<Row> {
     flow.lay(source);
     flow.rows
 }
+
+/// Returns the text without the marks of Markdown, for a preview. Numbers and bullets of lists stay, and so do underscores, because
+/// names have them.
+pub fn plain(source: &str) -> String {
+    if !source.contains(['*', '`', '#', '~', '[', '\\', '<', '&']) {
+        return source.to_string();
+    }
+    let mut out = String::new();
+    for (event, range) in Parser::new_ext(source, Options::ENABLE_STRIKETHROUGH).into_offset_iter() {
+        match event {
+            Event::Text(said) | Event::Code(said) | Event::Html(said) | Event::InlineHtml(said) => out.push_str(&said),
+            Event::SoftBreak | Event::HardBreak => out.push('\n'),
+            Event::Start(Tag::Item) => {
+                let mark = source[range].split_whitespace().next().unwrap_or("-");
+                out.push_str(if mark == "*" { "-" } else { mark });
+                out.push(' ');
+            }
+            Event::Start(Tag::Emphasis | Tag::Strong) | Event::End(TagEnd::Emphasis | TagEnd::Strong) => {
+                let marks = source[range].bytes().take(2).take_while(|mark| *mark == b'_').count();
+                let is_strong = matches!(event, Event::Start(Tag::Strong) | Event::End(TagEnd::Strong));
+                out.push_str(&"_".repeat(marks.min(if is_strong { 2 } else { 1 })));
+            }
+            Event::End(TagEnd::Paragraph | TagEnd::Heading(_) | TagEnd::CodeBlock | TagEnd::Item) => {
+                out.push_str(if out.ends_with('\n') { "" } else { "\n" });
+            }
+            _ => {}
+        }
+    }
+    let out = out.trim();
+    // For example, only the mark of a block of code.
+    if out.is_empty() { source.to_string() } else { out.to_string() }
+}
+
+/// Returns the text of a message or a question in one line, without the marks of Markdown.
+pub fn plain_line(source: &str) -> String {
+    plain(text::head(source, MAX_LINE)).replace('\n', " ")
+}
+
+/// Maximum bytes of a text that is shown in one line.
+const MAX_LINE: usize = 4 << 10;
 
 /// The layout of a text that may grow at its end.
 #[derive(Debug, Clone)]
@@ -143,7 +184,7 @@ impl Flow {
     /// Treats the rest as plain text from here on.
     fn switch_to_plain(&mut self, at: usize) {
         self.plain = true;
-        let limit = runtail_core::text::bytes(MAX_BLOCK as u64);
+        let limit = text::bytes(MAX_BLOCK as u64);
         self.rows.push((Line::of(Tone::Dim, &format!("(more than {limit} in one block: shown as received)")), at));
         self.finished = (self.rows.len(), at);
     }

@@ -172,6 +172,7 @@ pub fn to_ascii(buffer: &mut Buffer) {
             "▾" | "↓" => "v",
             "▴" | "▲" | "↑" => "^",
             "≥" => ">",
+            "≤" => "<",
             "“" | "”" => "\"",
             "│" => "|",
             "─" => "-",
@@ -201,10 +202,73 @@ pub fn to_ascii(buffer: &mut Buffer) {
             "↕" => "%",
             "≠" => "!",
             "Δ" => "d",
-            _ => "?",
+            other => {
+                let letter = letter(other);
+                cell.set_char(letter.unwrap_or('?'));
+                continue;
+            }
         };
         cell.set_symbol(plain);
     }
+}
+
+/// Latin letters and common symbols by what resembles them in ASCII. A cell has room for one character.
+const LETTERS: [(char, &str); 48] = [
+    ('a', "äàáâãåāăąæ"),
+    ('A', "ÄÀÁÂÃÅĀĂĄÆ"),
+    ('c', "çćĉċč¢©"),
+    ('C', "ÇĆĈĊČ"),
+    ('d', "ďđð"),
+    ('D', "ĎĐÐ"),
+    ('e', "éèêëēĕėęě"),
+    ('E', "ÉÈÊËĒĔĖĘĚ€"),
+    ('g', "ĝğġģ"),
+    ('G', "ĜĞĠĢ"),
+    ('h', "ĥħ"),
+    ('H', "ĤĦ"),
+    ('i', "íìîïĩīĭįı"),
+    ('I', "ÍÌÎÏĨĪĬĮİ"),
+    ('j', "ĵ"),
+    ('J', "Ĵ"),
+    ('k', "ķ"),
+    ('K', "Ķ"),
+    ('l', "ĺļľŀł"),
+    ('L', "ĹĻĽĿŁ£"),
+    ('n', "ñńņň"),
+    ('N', "ÑŃŅŇ"),
+    ('o', "öóòôõøōŏőœ°"),
+    ('O', "ÖÓÒÔÕØŌŎŐŒ"),
+    ('r', "ŕŗř"),
+    ('R', "ŔŖŘ®"),
+    ('s', "ßśŝşšș"),
+    ('S', "ẞŚŜŞŠȘ§"),
+    ('t', "ţťŧțþ"),
+    ('T', "ŢŤŦȚÞ™"),
+    ('u', "üúùûũūŭůűųµ"),
+    ('U', "ÜÚÙÛŨŪŬŮŰŲ"),
+    ('w', "ŵ"),
+    ('W', "Ŵ"),
+    ('y', "ýÿŷ"),
+    ('Y', "ÝŸŶ¥"),
+    ('z', "źżž"),
+    ('Z', "ŹŻŽ"),
+    ('\'', "’‘‚´′"),
+    ('"', "„‟″"),
+    ('<', "«"),
+    ('-', "−‐‑‒―"),
+    ('!', "¡"),
+    ('1', "¹"),
+    ('2', "²"),
+    ('3', "³"),
+    ('+', "±"),
+    (' ', "\u{a0}\u{2007}\u{2009}\u{202f}"),
+];
+
+/// Returns the ASCII letter or symbol that resembles the text of a cell. A letter may be followed by its accents.
+fn letter(symbol: &str) -> Option<char> {
+    let first = symbol.chars().next()?;
+    let plain = || LETTERS.iter().find(|(_, all)| all.contains(first)).map(|(plain, _)| *plain);
+    if first.is_ascii() { Some(first) } else { plain() }
 }
 
 #[cfg(test)]
@@ -248,5 +312,19 @@ mod tests {
         assert_eq!(ground(on(Some((16, 20, 24)))), Some(Color::Rgb(36, 40, 44)));
         assert_eq!(ground(Theme { color: false, ..white }), None);
         assert_eq!(white.paint(&Config::default().themes, "mono").selection(), None);
+    }
+
+    #[test]
+    fn letters_of_other_languages_are_replaced_by_the_ones_that_they_resemble() {
+        let ascii = |said: &str| {
+            let width = runtail_core::text::width(said) as u16;
+            let mut buffer = Buffer::empty(ratatui::layout::Rect::new(0, 0, width, 1));
+            buffer.set_string(0, 0, said, Style::default());
+            to_ascii(&mut buffer);
+            buffer.content.iter().map(|cell| cell.symbol()).collect::<String>()
+        };
+        assert_eq!(ascii("Größe für Ärger: 49 €, déjà cafe\u{301} …"), "Grose fur Arger: 49 E, deja cafe ~");
+        assert_eq!(ascii("Łódź ‘naïve’ „ja“ ≤ 5 µs"), "Lodz 'naive' \"ja\" < 5 us");
+        assert_eq!(ascii("日本"), "? ? ");
     }
 }

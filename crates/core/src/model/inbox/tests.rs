@@ -223,3 +223,20 @@ fn a_failure_without_an_error_names_the_step_limit() {
     let waiting = InboxThread { cause: Some(InboxCause::Question), ..InboxThread::default() };
     assert_eq!(waiting.with_step_limit(Some(StepLimit { steps: 25, is_inferred: true })).detail, "");
 }
+
+#[test]
+fn a_list_of_threads_and_the_inbox_say_the_same_of_a_stopped_thread() {
+    let next = || vec!["pay".to_string(), "log".to_string()];
+    let cases = [
+        (ThreadStatus::Paused { since: None, next: next(), after: false }, "Breakpoint before pay, log"),
+        (ThreadStatus::Cancelled { at: None, next: next() }, "Cancelled before pay, log"),
+        (ThreadStatus::Edited { at: None, next: next() }, "Edited before pay, log, not continued"),
+        (ThreadStatus::Stopped { since: None, next: next() }, "Interrupted before pay, log; the cause is not known"),
+    ];
+    for (status, words) in cases {
+        assert_eq!(stopped_in_words(&status).as_deref(), Some(words));
+        let row = InboxThread::new("t", &ThreadFacts::default(), &status).unwrap();
+        assert_eq!(row.needs_in_words(), words);
+    }
+    assert_eq!(stopped_in_words(&ThreadStatus::Cancelled { at: None, next: Vec::new() }), None);
+}

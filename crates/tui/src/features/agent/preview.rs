@@ -2,7 +2,7 @@
 
 use super::listed_status;
 use super::state::{Server, Tab};
-use super::view::STUCK_WORD;
+use super::view::{STUCK_WORD, head};
 use crate::session::Cx;
 use crate::session::msg::{InboxTarget, ThreadRef};
 use crate::session::row_details::{DetailedRow, KnownDetail, RowState};
@@ -18,7 +18,7 @@ use runtail_core::text;
 
 /// Minimum size of a list that has details below it.
 const MIN_SIZE: (u16, u16) = (140, 24);
-/// Lines of the details with their frame: a third of the page, within limits.
+/// Lines of the details with their frame below a long list: a third of the page, within limits.
 const LINES: (u16, u16) = (9, 14);
 /// Bytes of an error that are shown.
 const MAX_ERROR: usize = 4 << 10;
@@ -65,7 +65,11 @@ impl DetailedRow for PreviewRow {
 fn preview_area(server: &Server, area: Area) -> Option<Area> {
     let is_large = area.w >= MIN_SIZE.0 && area.h >= MIN_SIZE.1;
     let has_rows = server.tab == Tab::Threads && !server.threads.shown().is_empty();
-    let h = (area.h / 3).clamp(LINES.0, LINES.1);
+    let least = (area.h / 3).clamp(LINES.0, LINES.1);
+    // The rows that a short list leaves free, and an empty one below it. They have at most half of the page.
+    let rows = u16::try_from(server.threads.shown().len()).unwrap_or(u16::MAX);
+    let free = area.h.saturating_sub(rows.saturating_add(head(server) + 1));
+    let h = free.clamp(least, least.max(area.h / 2));
     (is_large && has_rows).then(|| Area { y: area.y + area.h - h, h, ..area })
 }
 

@@ -10,10 +10,11 @@ use crate::session::profile::{breadcrumb, server_software};
 use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
+use crate::widgets::markdown::plain_line;
 use crate::widgets::status::{STUCK, tones};
 use jiff::Timestamp;
 use runtail_api::{FoundThread, ServerKind};
-use runtail_core::model::{KnownRevisions, Run, StatusRole, Thread, ThreadStatus, summary_of};
+use runtail_core::model::{KnownRevisions, Run, StatusRole, Thread, ThreadStatus, stopped_in_words, summary_of};
 use runtail_core::text;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -222,25 +223,25 @@ fn table(cx: &Cx<'_>, server: &Server, width: usize, ids: &[&str]) -> (Line, Vec
             let thread = server.runs_of.as_deref().map(|thread| listed_status(cx, server, thread)).unwrap_or_default();
             let newest = server.runs.value.iter().flatten().next().map(|run| &run.run_id);
             let revisions = cx.lookup.revisions(&server.server);
+            let mut has_bound = false;
             for run in server.shown_runs().into_iter().filter(|run| is_shown(&run.run_id)) {
                 let (role, word) =
                     run_state(run, if newest == Some(&run.run_id) { &thread } else { &ThreadStatus::Loading });
                 let mut line = state(role, &word);
                 line.push(Tone::Plain, &format!("{:<14} ", text::short_id(&run.run_id)));
                 line.push(Tone::Dim, &format!("{:>5}  ", ago(run.created_at, cx.session.now)));
-                let took = match (run.created_at, run.updated_at, run.is_active()) {
-                    (Some(start), _, true) => Duration::try_from(cx.session.now - start).ok(),
-                    (Some(start), Some(end), false) => Duration::try_from(end - start).ok(),
-                    _ => None,
-                };
-                line.push(Tone::Dim, &format!("{:>7}  ", took.map(text::duration).unwrap_or_default()));
+                let took = took(run, server.runs.value.as_deref().unwrap_or_default(), cx.session.now);
+                has_bound |= took.as_ref().is_some_and(|took| took.starts_with('≤'));
+                line.push(Tone::Dim, &format!("{:>9}  ", took.unwrap_or_default()));
                 line.push(Tone::Accent, &assistant_name(server, &run.assistant_id));
                 if let Some(words) = revisions.as_ref().and_then(|known| run_revision(run, known)) {
                     line.push(Tone::Dim, &format!("  {words}"));
                 }
                 lines.push(line);
             }
-            format!("{:<STATE$} {:<14} {:>5}  {:>7}  {}", "STATUS", "RUN", "AGE", "TOOK", "ASSISTANT")
+            let head = format!("{:<STATE$} {:<14} {:>5}  {:>9}  {}", "STATUS", "RUN", "AGE", "TOOK", "ASSISTANT");
+            let meaning = if width < WIDE { "≤ incl. queue" } else { "≤ may include time in the queue" };
+            return (Line::of(Tone::Dim, &head).right(Tone::Dim, if has_bound { meaning } else { "" }), lines);
         }
         Tab::Assistants => {
             for assistant in server.shown_assistants().into_iter().filter(|one| is_shown(&one.assistant_id)) {
@@ -358,6 +359,26 @@ fn run_state(run: &Run, thread: &ThreadStatus) -> (StatusRole, Cow<'static, str>
     (role, word.into())
 }
 
+/// Returns how long a run has been running or took. Its record only has the time of the request: if an older run ended after that, the
+/// run was queued until then, otherwise its time is an upper bound, `≤`, which includes the time in the server's queue. `runs` are
+/// the newest first.
+fn took(run: &Run, runs: &[Run], now: Timestamp) -> Option<String> {
+    let is_queued = matches!(run.status.as_str(), "pending" | "queued");
+    let requested = run.created_at.filter(|_| !is_queued)?;
+    let end = if run.is_active() { now } else { run.updated_at? };
+    let older = || runs.iter().skip_while(|one| one.run_id != run.run_id).skip(1);
+    let free = older().filter(|one| !one.is_active()).filter_map(|one| one.updated_at).max();
+    let is_cancelled = matches!(run.status.as_str(), "interrupted" | "cancelled" | "canceled");
+    // It was cancelled in the queue of its thread.
+    if is_cancelled && (older().any(Run::is_active) || free.is_some_and(|free| free > end)) {
+        return None;
+    }
+    let began = free.filter(|free| *free > requested && *free <= end);
+    let took = Duration::try_from(end.duration_since(began.unwrap_or(requested))).ok()?;
+    let bound = if began.is_some() { "" } else { "≤ " };
+    Some(format!("{bound}{}", text::duration(took)))
+}
+
 /// Describes a thread by the evidence that it is `stuck`, its error, its question, the node where it stopped, its first message, or its metadata.
 pub(super) fn about(found: &FoundThread, status: &ThreadStatus, stuck: Option<&str>) -> (Tone, String) {
     if let Some(evidence) = stuck {
@@ -371,24 +392,45 @@ pub(super) fn about(found: &FoundThread, status: &ThreadStatus, stuck: Option<&s
     match status {
         ThreadStatus::Failed { error, .. } if !error.is_empty() => (Tone::Bad, one_line(error)),
         ThreadStatus::Failed { nodes: failed, .. } if !failed.is_empty() => (Tone::Plain, nodes("in", failed)),
-        ThreadStatus::Waiting { questions, .. } => (Tone::Plain, summary_of(questions)),
-        ThreadStatus::Paused { next, after: false, .. } if !next.is_empty() => (Tone::Plain, nodes("before", next)),
-        ThreadStatus::Paused { next, .. }
-        | ThreadStatus::Cancelled { next, .. }
-        | ThreadStatus::Edited { next, .. }
-        | ThreadStatus::Stopped { next, .. }
-            if !next.is_empty() =>
-        {
-            (Tone::Plain, nodes("next:", next))
-        }
+        ThreadStatus::Waiting { questions, .. } => (Tone::Plain, plain_line(&summary_of(questions))),
         ThreadStatus::Running { nodes: active, .. } if !active.is_empty() => (Tone::Plain, nodes("in", active)),
         _ => {
+            if let Some(why) = stopped_in_words(status) {
+                return (Tone::Plain, text::clean(&why).into_owned());
+            }
             if let Some(title) = &found.title {
-                return (Tone::Plain, text::clean(title).into_owned());
+                return (Tone::Plain, text::clean(&plain_line(title)).into_owned());
             }
             let notes = found.thread.notes().into_iter();
             let notes = notes.map(|(k, v)| format!("{k}={}", v.as_str().map_or_else(|| v.to_string(), str::to_string)));
             (Tone::Dim, text::clean(&notes.collect::<Vec<_>>().join(" ")).into_owned())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_in_the_queue_is_no_time_of_a_run_where_it_is_known() {
+        let run = |id: &str, status: &str, from: u32, to: u32| -> Run {
+            let at = |second: u32| format!("2026-11-21T13:{:02}:{:02}Z", second / 60, second % 60);
+            let record =
+                serde_json::json!({"run_id": id, "status": status, "created_at": at(from), "updated_at": at(to)});
+            serde_json::from_value(record).unwrap()
+        };
+        let now: Timestamp = "2026-11-21T13:05:00Z".parse().unwrap();
+        let runs = [
+            run("f", "pending", 280, 280),
+            run("e", "running", 220, 220),
+            run("d", "interrupted", 200, 210),
+            run("c", "error", 60, 240),
+            run("b", "success", 50, 112),
+            run("a", "success", 30, 100),
+        ];
+        let all: Vec<_> = runs.iter().map(|run| took(run, &runs, now)).collect();
+        let expected = [None, Some("1m00s"), None, Some("2m08s"), Some("12s"), Some("≤ 1m10s")];
+        assert_eq!(all.iter().map(Option::as_deref).collect::<Vec<_>>(), expected);
     }
 }

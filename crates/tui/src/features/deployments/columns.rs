@@ -157,6 +157,24 @@ fn urgency(row: &Row) -> u8 {
     }
 }
 
+/// The order of the rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sort {
+    pub order: Order,
+    pub reversed: bool,
+}
+
+impl Sort {
+    /// Compares two rows. Unknown values are last in both directions.
+    pub fn compare(self, a: &Row, b: &Row) -> Ordering {
+        let Sort { order: by, reversed } = self;
+        let order = by.compare(a, b);
+        let order = if reversed { order.reverse() } else { order };
+        let rest = || Order::Name.compare(a, b).then(a.profile.cmp(&b.profile)).then_with(|| a.id.cmp(&b.id));
+        by.is_unknown(a).cmp(&by.is_unknown(b)).then(order).then_with(rest)
+    }
+}
+
 /// A column on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {

@@ -82,7 +82,7 @@ pub(super) fn details(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     };
     let height = usize::from(area.h);
     lines.truncate(height.saturating_sub(1));
-    lines.push(keys(cx, revision, width));
+    lines.push(keys(cx, row, revision, width));
     if let Some(Ok(card)) = d.card(row, revision) {
         lines.extend(log_end(card, height.saturating_sub(lines.len()), width));
     }
@@ -305,7 +305,7 @@ fn changed(history: &History, revision: &Revision) -> Option<String> {
 }
 
 /// Returns the keys that help with a revision.
-fn keys(cx: &Cx<'_>, revision: &Revision, width: usize) -> Line {
+fn keys(cx: &Cx<'_>, row: &Row, revision: &Revision, width: usize) -> Line {
     let ids: &[(&str, &str)] = match revision.phase() {
         Phase::Failed => &[
             ("revisions.build_log", "build log"),
@@ -328,7 +328,8 @@ fn keys(cx: &Cx<'_>, revision: &Revision, width: usize) -> Line {
         ],
     };
     let mut line = Line::new();
-    for (id, label) in ids {
+    let has_log = |id: &str| id != "revisions.build_log" || row.has_builds();
+    for (id, label) in ids.iter().filter(|(id, _)| has_log(id)) {
         let key = cx.session.keymap.hints_of([id], cx.session.settings.ascii).pop().map(|(key, _)| key);
         // Enter also explains; beside the list it opens the threads.
         let Some(key) =
@@ -378,7 +379,7 @@ pub(super) fn summary(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
                 }
                 _ => None,
             };
-            let keys = keys(cx, revision, width / 2 + 8);
+            let keys = keys(cx, row, revision, width / 2 + 8);
             let room = width.saturating_sub(keys.width() + 4);
             let mut line = Line::of(Tone::Plain, &format!("  {}", text::fit(&instead.unwrap_or_default(), room)));
             line.right = keys.left;

@@ -1,5 +1,6 @@
 //! The list of all deployments of all profiles, and of the agent servers named in profiles.
 
+pub use super::columns::Sort;
 use super::columns::{FIELDS, Order};
 use crate::session::msg::ServerRef;
 use crate::session::profile::ProfileState;
@@ -171,6 +172,11 @@ impl Row {
         self.deployment.as_ref().is_some_and(|d| d.id == deployment)
     }
 
+    /// Returns whether its revisions are built, and so have build logs. An external image isn't.
+    pub fn has_builds(&self) -> bool {
+        self.deployment.as_ref().is_some_and(|deployment| deployment.source.as_deref() != Some("external_docker"))
+    }
+
     /// Returns whether its newest revision is known and not finished.
     pub fn is_moving(&self) -> bool {
         self.newest.as_ref().is_some_and(|r| !r.phase().is_final())
@@ -225,15 +231,13 @@ impl Fields for Row {
     }
 }
 
-/// The order of the rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Sort {
-    pub order: Order,
-    pub reversed: bool,
-}
-
 /// How long the order of the rows stays after a key, so that none moves away from under the cursor.
 const ORDER_HOLD: SignedDuration = SignedDuration::from_secs(10);
+
+/// How long after the first complete lists the statuses that decide the order of the rows may arrive.
+const SETTLING: SignedDuration = SignedDuration::from_secs(3);
+/// How long after the first rows that may take altogether, if a profile doesn't answer.
+const MAX_SETTLING: SignedDuration = SignedDuration::from_secs(10);
 
 /// The rows, with selection, filter and order.
 #[derive(Debug, Clone, Default)]
@@ -254,10 +258,11 @@ pub struct DeploymentList {
     pub marked: BTreeSet<RowId>,
     filter: Filter,
     sort: Sort,
-    /// Whether the user pressed a key or clicked yet. Until then the first row is selected, whichever profile responds first.
-    pub touched: bool,
-    /// When the user last pressed a key.
+    /// When the user last pressed a key or clicked.
     key_at: Option<Timestamp>,
+    /// When the first rows were there, and when every profile had answered.
+    shown_at: Option<Timestamp>,
+    complete_at: Option<Timestamp>,
     /// Whether the user chose another order or filter, so that the rows are sorted at once.
     is_reordered: bool,
     /// Whether rows kept their places although another order is due.
@@ -277,8 +282,9 @@ impl DeploymentList {
             marked: BTreeSet::new(),
             filter: Filter::default(),
             sort: Sort::default(),
-            touched: false,
             key_at: None,
+            shown_at: None,
+            complete_at: None,
             is_reordered: false,
             is_order_due: false,
         };
@@ -310,7 +316,7 @@ impl DeploymentList {
 
     /// Records that the user pressed a key.
     pub fn touch(&mut self, now: Timestamp) {
-        (self.touched, self.key_at) = (true, Some(now));
+        self.key_at = Some(now);
     }
 
     /// Sets the numbers of threads of an agent server. Deployments that share a server show the counts in one row, the one that the inbox
@@ -468,16 +474,11 @@ impl DeploymentList {
         };
         let mut fitting: Vec<(Fit, usize)> =
             self.rows.iter().enumerate().filter_map(|(i, row)| Some((self.filter.fit(row)?, i))).collect();
-        let (rows, Sort { order: by, reversed }) = (&self.rows, self.sort);
+        let (rows, sort) = (&self.rows, self.sort);
         fitting.sort_by(|(fit_a, a), (fit_b, b)| {
             let (a, b) = (&rows[*a], &rows[*b]);
             let place = |row: &Row| before.get(row.id.as_str()).copied().unwrap_or(usize::MAX);
-            let order = by.compare(a, b);
-            let order = if reversed { order.reverse() } else { order };
-            // Unknown values are last in both directions.
-            let order = by.is_unknown(a).cmp(&by.is_unknown(b)).then(order);
-            let rest = || Order::Name.compare(a, b).then(a.profile.cmp(&b.profile)).then_with(|| a.id.cmp(&b.id));
-            place(a).cmp(&place(b)).then(fit_a.cmp(fit_b)).then(order).then_with(rest)
+            place(a).cmp(&place(b)).then(fit_a.cmp(fit_b)).then_with(|| sort.compare(a, b))
         });
         self.view = fitting.into_iter().map(|(_, i)| i).collect();
         self.ids = self.view.iter().map(|i| rows[*i].id.clone()).collect();
@@ -506,6 +507,13 @@ impl DeploymentList {
     /// Returns the rows that match the filter, in the shown order.
     pub fn all_shown(&self) -> impl Iterator<Item = &Row> {
         self.view.iter().filter_map(|i| self.rows.get(*i))
+    }
+
+    /// Returns all rows in the usual order: problems first.
+    pub fn problems_first(&self) -> Vec<&Row> {
+        let mut rows: Vec<&Row> = self.rows.iter().collect();
+        rows.sort_by(|a, b| Sort::default().compare(a, b));
+        rows
     }
 
     /// Returns a row by its id.
@@ -544,14 +552,27 @@ impl DeploymentList {
         self.sort = sort;
     }
 
-    /// Adjusts the selection to the rows and the height of the window.
-    pub fn clamp(&mut self, height: usize, now: Timestamp) {
+    /// Adjusts the selection to the rows and the height of the window. `is_complete`: whether every profile has answered.
+    pub fn clamp(&mut self, height: usize, is_complete: bool, now: Timestamp) {
         self.refresh(now);
-        // Until the user presses a key, the first row is selected, whichever profile answers first.
-        if !self.touched {
-            self.picker = Picker::default();
+        // The list opens on its first row, whichever profile answers first. Then the selection stays on the deployment that the
+        // user saw, because keys act on it.
+        if self.is_settling(is_complete, now) && !self.picker.has_preference() {
+            self.picker.select(&self.ids, height, 0);
         }
         self.picker.clamp(&self.ids, height);
+    }
+
+    /// Returns whether the order is not settled: the first lists or statuses are being read, and no key was pressed.
+    fn is_settling(&mut self, is_complete: bool, now: Timestamp) -> bool {
+        if self.shown_at.is_none() && !self.is_empty() {
+            self.shown_at = Some(now);
+        }
+        if self.complete_at.is_none() && is_complete {
+            self.complete_at = Some(now);
+        }
+        let is_within = |at: Option<Timestamp>, limit| at.is_none_or(|at| now.duration_since(at).abs() < limit);
+        self.key_at.is_none() && is_within(self.complete_at, SETTLING) && is_within(self.shown_at, MAX_SETTLING)
     }
 
     /// Moves the selection by rows.

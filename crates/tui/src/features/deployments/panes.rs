@@ -4,14 +4,13 @@ use super::columns::Order;
 use super::list::{Live, Row, Sort};
 use super::{Deployments, details, revisions_view, view};
 use crate::input::action::{Action, Context};
-use crate::session::msg::{Described, Effect, LogRef, RevisionRef};
+use crate::session::msg::{Described, Effect, LogRef, RevisionRef, no_build_log};
 use crate::session::profile::ProfileState;
 use crate::session::subject::Subject;
 use crate::session::{Component, Cx, Requests, Route, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::Line;
-use jiff::Timestamp;
 use runtail_api::LogKind;
 use runtail_core::config::deployment_page;
 use runtail_core::model::{DeploymentSpec, Intent, Phase, Revision, compare, without_natural};
@@ -94,8 +93,10 @@ impl Deployments {
     }
 
     /// Fits both scroll positions to their contents.
-    pub fn relayout(&mut self, list: Area, revisions: Area, now: Timestamp) {
-        self.list.clamp(height(list, LIST_HEAD), now);
+    pub fn relayout(&mut self, list: Area, revisions: Area, session: &Session) {
+        let has_answered = |p: &ProfileState| !p.control_plane || p.loaded_at.is_some() || p.error.is_some();
+        let is_complete = session.profiles.iter().all(has_answered);
+        self.list.clamp(height(list, LIST_HEAD), is_complete, session.now);
         let ids = self.revision_ids();
         self.revision_picker.clamp(&ids, height(revisions, REVISIONS_HEAD));
     }
@@ -140,6 +141,16 @@ impl Deployments {
                 "app.help",
             ]),
             _ => None,
+        }
+    }
+
+    /// Returns whether an action does something with the selected deployment.
+    pub fn can(&self, context: Context, action: Action) -> bool {
+        let Some(row) = self.list.selected() else { return true };
+        match (context, action) {
+            (Context::Deployments, Action::Open | Action::NewRun) => row.url.is_some(),
+            (_, Action::BuildLog) => row.has_builds(),
+            _ => true,
         }
     }
 
@@ -194,6 +205,9 @@ impl Deployments {
             let Some(deployment) = &row.deployment else {
                 return Requests::info("Logs need a control plane; this agent server has none.");
             };
+            if kind == LogKind::Build && !row.has_builds() {
+                return Requests::info(no_build_log(&row.title()));
+            }
             let revision = match (in_revisions, kind) {
                 (false, LogKind::Server) => None,
                 _ => self.chosen_revision(in_revisions).map(|(of, _)| of.revision.to_string()),

@@ -30,9 +30,6 @@ pub struct ListReport {
 impl Deployments {
     /// Applies a page of a profile's first list.
     pub fn on_page(&mut self, number: usize, state: &mut ProfileState, deployments: Vec<Deployment>) {
-        if !state.is_first_load && state.loaded_at.is_none() && !self.list.touched {
-            self.list.picker = Default::default();
-        }
         state.is_first_load = true;
         self.list.apply(number, state, deployments, Part::Page);
     }
@@ -46,9 +43,6 @@ impl Deployments {
         let before = state.error.take().or(state.partial.take());
         match result {
             Ok(listing) => {
-                if state.loaded_at.is_none() && !self.list.touched {
-                    self.list.picker = Default::default();
-                }
                 let part = if is_truncated { Part::Incomplete } else { Part::Complete };
                 if listing.incomplete.is_none() {
                     state.limited_until = None;

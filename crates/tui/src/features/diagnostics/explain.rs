@@ -1,7 +1,7 @@
 //! The pages that explain a revision and compare two revisions.
 
 use crate::input::action::{Action, Context};
-use crate::session::msg::{Described, Effect, LogRef, RevisionRef};
+use crate::session::msg::{Described, Effect, LogRef, RevisionRef, no_build_log};
 use crate::session::{Cx, GUTTER, Page, Request, Requests, Route};
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::strip::time_bars;
@@ -21,6 +21,8 @@ pub struct Explained {
     pub name: String,
     /// The deployment's name on the command line.
     address: String,
+    /// Whether the revision was built. An external image wasn't.
+    has_build: bool,
     /// The explanation, or why it failed; `None` while it is first loading.
     card: Option<Result<Box<FailureCard>, ApiError>>,
     /// When the explanation was loaded.
@@ -42,9 +44,9 @@ enum Progress {
 
 impl Explained {
     /// Creates a page without its explanation.
-    pub fn new(of: RevisionRef, name: String, address: String) -> Explained {
+    pub fn new(of: RevisionRef, name: String, address: String, has_build: bool) -> Explained {
         let (progress, loaded_at) = (Progress::Loading, Timestamp::UNIX_EPOCH);
-        Explained { of, name, address, card: None, loaded_at, progress, polled: None }
+        Explained { of, name, address, has_build, card: None, loaded_at, progress, polled: None }
     }
 
     /// Returns whether the polls report another status than the explanation has, since it was requested.
@@ -120,7 +122,7 @@ impl Explained {
                     Part::Error | Part::Fact | Part::Time | Part::Change | Part::Next => Tone::Plain,
                 };
                 if line.part == Part::Next && previous != Part::Next {
-                    lines.extend(steps(cx, &card, width));
+                    lines.extend(steps(cx, &card, self.has_build, width));
                 }
                 previous = line.part;
                 match line.part {
@@ -166,9 +168,9 @@ fn build_steps(card: &FailureCard, width: usize) -> Line {
 }
 
 /// Returns what to do, each with its key.
-fn steps(cx: &Cx<'_>, card: &FailureCard, width: usize) -> Vec<Line> {
+fn steps(cx: &Cx<'_>, card: &FailureCard, has_build: bool, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
-    for step in &card.next {
+    for step in card.next.iter().filter(|step| has_build || step.kind != StepKind::BuildLog) {
         let id = match step.kind {
             StepKind::BuildLog => "card.build_log",
             StepKind::ServerLog => "card.logs",
@@ -196,6 +198,10 @@ impl Page for Explained {
         Context::Card
     }
 
+    fn offers(&self, action: Action) -> bool {
+        action != Action::BuildLog || self.has_build
+    }
+
     fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
         ("Revision", format!("{} › {}", self.name, text::short_id(&self.of.revision)))
     }
@@ -206,6 +212,7 @@ impl Page for Explained {
 
     fn action(&mut self, _cx: &Cx<'_>, action: Action) -> Requests {
         let kind = match action {
+            Action::BuildLog if !self.has_build => return Requests::info(no_build_log(&self.name)),
             Action::BuildLog => LogKind::Build,
             Action::ServerLog => LogKind::Server,
             Action::Watch => return Request::WatchRevision(self.of.clone()).into(),

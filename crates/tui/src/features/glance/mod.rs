@@ -21,6 +21,7 @@ pub struct Facts {
     pub failed: Count,
     /// Threads with an active run.
     pub running: Count,
+    /// In the order of the list of deployments, problems first.
     pub tiles: Vec<Tile>,
     /// When the newest data arrived.
     pub updated_at: Option<Timestamp>,

@@ -41,9 +41,8 @@ impl GlancePage {
         self.facts.clone_from(facts);
         let mut tiles = facts.tiles.clone();
         let before: HashMap<&str, usize> = self.shown.iter().enumerate().map(|(n, tile)| (&*tile.id, n)).collect();
-        match self.stays(now) {
-            true => tiles.sort_by_key(|tile| before.get(tile.id.as_str()).copied().unwrap_or(usize::MAX)),
-            false => tiles.sort_by_key(|tile| tile.rank),
+        if self.stays(now) {
+            tiles.sort_by_key(|tile| before.get(tile.id.as_str()).copied().unwrap_or(usize::MAX));
         }
         self.shown = tiles;
         if self.selected.as_ref().is_none_or(|id| self.shown.iter().all(|tile| tile.id != *id)) {
@@ -57,7 +56,7 @@ impl GlancePage {
 
     /// Returns whether tiles wait for their new places, or a change is no longer new.
     fn is_due(&self, now: Timestamp) -> bool {
-        let is_sorted = self.shown.is_sorted_by_key(|tile| tile.rank);
+        let is_sorted = self.shown.iter().map(|tile| &tile.id).eq(self.facts.tiles.iter().map(|tile| &tile.id));
         (!is_sorted && !self.stays(now)) || self.changed_at.values().any(|at| now.duration_since(*at) >= ORDER_HOLD)
     }
 

@@ -3,6 +3,7 @@
 use super::state::Row;
 use crate::session::Session;
 use crate::widgets::line::{Line, Tone};
+use crate::widgets::markdown::plain_line;
 use crate::widgets::status::STUCK;
 use runtail_core::model::{InboxCause, InboxItem, InboxRow};
 use runtail_core::text;
@@ -89,8 +90,7 @@ pub fn state(row: &Row) -> (&'static str, String, (Tone, Tone)) {
     match &row.row.item {
         InboxItem::Revision(_) => ("✗", word, (Tone::Bad, Tone::Bad)),
         InboxItem::Thread(thread) => match thread.cause {
-            Some(InboxCause::Question) | None => ("◆", word, (Tone::Waiting, Tone::Waiting)),
-            Some(InboxCause::Breakpoint) => ("◆", "paused before".into(), (Tone::Waiting, Tone::Waiting)),
+            Some(InboxCause::Question | InboxCause::Breakpoint) | None => ("◆", word, (Tone::Waiting, Tone::Waiting)),
             Some(InboxCause::Cancelled | InboxCause::Edited) => ("■", word, (Tone::Dim, Tone::Dim)),
             Some(InboxCause::Error) => ("✗", word, (Tone::Bad, Tone::Bad)),
             Some(InboxCause::Stuck) => ("?", word, STUCK),
@@ -122,20 +122,10 @@ pub fn thread(row: &InboxRow) -> String {
 
 /// Returns what a row needs, in one line.
 pub fn needs(row: &Row) -> String {
-    let InboxItem::Thread(thread) = &row.row.item else { return "The newest revision failed".into() };
-    let said = row.row.needs();
-    match (thread.cause, said.is_empty()) {
-        (Some(InboxCause::Breakpoint), false) => format!("Breakpoint {said}"),
-        (Some(InboxCause::Breakpoint), true) => "Breakpoint".into(),
-        (Some(InboxCause::Cancelled), false) => format!("Cancelled {said}"),
-        (Some(InboxCause::Cancelled), true) => "Cancelled".into(),
-        (Some(InboxCause::Edited), false) => format!("Edited, not continued {said}"),
-        (Some(InboxCause::Edited), true) => "Edited, not continued".into(),
-        (Some(InboxCause::Error), true) => "The server doesn't say why".into(),
-        (None, false) => format!("Interrupted {said}; the cause is not known"),
-        (None, true) => "Interrupted; the cause is not known".into(),
-        (Some(InboxCause::Stuck), false) => said[..1].to_uppercase() + &said[1..],
-        (_, _) => said,
+    match &row.row.item {
+        InboxItem::Thread(thread) if !thread.questions.is_empty() => plain_line(&thread.needs_in_words()),
+        InboxItem::Thread(thread) => thread.needs_in_words(),
+        InboxItem::Revision(_) => "The newest revision failed".into(),
     }
 }
 
@@ -149,8 +139,6 @@ pub fn age(row: &Row, session: &Session) -> String {
 /// Returns a row as a line. `error` is the first error of a failed revision, if it is known.
 pub fn line(row: &Row, columns: Columns, session: &Session, is_selected: bool, error: Option<&str>) -> Line {
     let (glyph, word, tones) = state(row);
-    // Narrow columns have room for the first word.
-    let word = if columns.person > 0 { word } else { word.replace("paused before", "paused") };
     let is_stale = row.as_of.is_some();
     let of = |tone| if is_stale { Tone::Dim } else { tone };
     let owner = match &row.row.item {

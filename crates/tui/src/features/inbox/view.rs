@@ -86,14 +86,16 @@ pub(super) fn inbox(page: &InboxPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let layout = layout_for(cx.session.size, selected.is_some());
     let listing = page.listing();
     let (title, aside) = head(page, listing, layout.list.w.into());
+    let shown = page.shown();
+    let window = page.picker.window(shown.len(), layout.rows.h.into());
+    let hidden = hidden(&window, shown.len());
     if layout.is_framed {
-        canvas.frame(layout.list, &title, &aside, "");
+        canvas.frame(layout.list, &title, &aside, &hidden);
     } else {
         let mut line = Line::of(Tone::Focus, &title);
         line.right = aside.left;
         canvas.line_for_right(layout.list.x + 1, layout.list.y, layout.list.w.saturating_sub(2), &line);
     }
-    let shown = page.shown();
     if shown.is_empty() {
         let (tone, said) = empty_state(page, listing);
         let area = Area { y: layout.rows.y.saturating_sub(1), h: layout.rows.h + 1, ..layout.rows };
@@ -102,7 +104,7 @@ pub(super) fn inbox(page: &InboxPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         let width = usize::from(layout.rows.w.saturating_sub(MARK + 1));
         let columns = table::Columns::new(width);
         canvas.line(layout.rows.x + MARK, layout.rows.y - 1, width as u16, &columns.head());
-        for (n, at) in page.picker.window(shown.len(), layout.rows.h.into()).into_iter().enumerate() {
+        for (n, at) in window.into_iter().enumerate() {
             let Some(row) = shown.get(at) else { continue };
             let is_selected = page.picker.selected.as_deref() == Some(&row.key);
             let y = layout.rows.y + n as u16;
@@ -125,7 +127,10 @@ pub(super) fn inbox(page: &InboxPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         let style = canvas.theme.style(Tone::Dim);
         let rule = "─".repeat(layout.detail.w.into());
         canvas.text(layout.detail.x, layout.detail.y, layout.detail.w, &rule, style);
-        let room = layout.detail.w.saturating_sub(6);
+        let more = if hidden.is_empty() { hidden } else { format!(" {hidden} ") };
+        let room = layout.detail.w.saturating_sub(6 + text::width(&more) as u16);
+        let right = Line::new().right(Tone::Dim, &more);
+        canvas.line(layout.detail.x, layout.detail.y, layout.detail.w.saturating_sub(2), &right);
         let title = format!(" {} ", text::fit(&text::clean(&title), room.saturating_sub(2).into()));
         canvas.text(layout.detail.x + 2, layout.detail.y, room, &title, canvas.theme.style(Tone::Strong));
     }
@@ -134,6 +139,17 @@ pub(super) fn inbox(page: &InboxPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     for (n, line) in lines.iter().take(area.h.into()).enumerate() {
         canvas.line(area.x, area.y + n as u16, area.w, line);
     }
+}
+
+/// Says how many rows are above and below the visible ones, as cards do.
+fn hidden(window: &[usize], count: usize) -> String {
+    let (first, end) = (window.first().copied().unwrap_or(0), window.last().map_or(0, |last| last + 1));
+    let parts: Vec<String> = [("↑", first), ("↓", count.saturating_sub(end))]
+        .into_iter()
+        .filter(|(_, rows)| *rows > 0)
+        .map(|(glyph, rows)| format!("{glyph} {}", text::count(rows as u64)))
+        .collect();
+    if parts.is_empty() { String::new() } else { format!("{} more", parts.join(" ")) }
 }
 
 /// Returns the title, and what was not checked.

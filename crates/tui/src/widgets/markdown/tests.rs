@@ -230,3 +230,20 @@ fn line_breaks_of_all_kinds_are_lines() {
     let code = shown("```\r\na\r\nb\r\n```", Measure { width: 40, wrap: true });
     assert_eq!(code, ["│ a", "│ b"]);
 }
+
+#[test]
+fn a_preview_has_no_marks_of_markdown() {
+    for (source, shown) in [
+        ("# Refund **49 €** by `send_refund`", "Refund 49 € by send_refund"),
+        ("**Approve** *this*?\n\n* one\n* two", "Approve this? - one - two"),
+        ("3. three `x`", "3. three x"),
+        ("what is __init__ and a_b_c in `#42`?", "what is __init__ and a_b_c in #42?"),
+        ("2 * 3 * 4 and #42", "2 * 3 * 4 and #42"),
+        ("see [the docs](https://x.y/z) \\*", "see the docs *"),
+        ("a <b> & c", "a <b> & c"),
+        ("```", "```"),
+        ("", ""),
+    ] {
+        assert_eq!(plain_line(source), shown);
+    }
+}
