@@ -56,6 +56,10 @@ impl Dash {
 
     /// Makes all profiles read-only, like `--read-only`.
     pub fn seal(&mut self) {
+        // The configuration is read with the flag, and profiles that are changed later get it, too.
+        let catalog = &mut self.app.session.catalog;
+        catalog.origin.read_only = true;
+        catalog.all.iter_mut().for_each(|known| known.profile.seal(true, false));
         self.app.session.profiles.iter_mut().for_each(|profile| profile.read_only = true);
     }
 

@@ -186,7 +186,7 @@ impl SnapshotLoader {
     }
 }
 
-/// Returns how many checkpoints to load in order to have the whole newest run, if these don't have its beginning.
+/// Returns how many checkpoints to load for the whole newest run, if these don't have its beginning.
 fn limit_for_long_run(entries: &[Box<RawValue>], limit: usize) -> Option<usize> {
     let (newest, oldest) = (entries.first()?, entries.last()?);
     let read = |entry: &RawValue| StateFacts::read(entry.get()).unwrap_or_default();
