@@ -81,13 +81,13 @@ fn branches_of_a_javascript_thread_are_drawn() {
 #[test]
 fn open_questions_and_failures_are_marked() {
     let asking = drawn(&tree(&capture("int-nested-history.json")));
-    assert_eq!(asking.lines().next(), Some("◆ 1* top: next: mid · asks: leaf? · top wrote log [\"top\"]"));
+    assert_eq!(asking.lines().next(), Some("◆ 1* top: next asks: leaf? (mid) · top wrote log [\"top\"]"));
     let checkpoint = &Checkpoint::read_all(&capture("int-nested-history.json"))[0];
     assert!(checkpoint.tasks[0].subgraph.as_deref().is_some_and(|ns| ns.starts_with("mid:")));
     let asking = drawn(&tree(&capture("int-hitl-history.json")));
     assert!(
         asking.starts_with(
-            "◆ 1* model: next: HumanInTheLoopMiddleware.after_model · asks: 3 actions · model wrote +1 message"
+            "◆ 1* model: next asks: 3 actions (HumanInTheLoopMiddleware.after_model) · model wrote +1 message"
         ),
         "{asking}"
     );
@@ -96,7 +96,7 @@ fn open_questions_and_failures_are_marked() {
     assert!(!ended.contains('◆') && ended.contains("ask_one ×3"), "{ended}");
     // A state has the form of an entry.
     let failed = drawn(&tree(&format!("[{}]", capture("failed-state.json"))));
-    assert_eq!(failed.lines().next(), Some("✗ 1* : next: maybe · failed: ValueError: n must not be 0"));
+    assert_eq!(failed.lines().next(), Some("✗ 1* : next failed: ValueError: n must not be 0 (maybe)"));
 }
 
 /// As the JavaScript server records a thread whose two questions were answered: without the results of the nodes that asked.
@@ -150,12 +150,12 @@ fn writes_are_credited_to_the_tasks_before_a_checkpoint() {
     assert_eq!(
         lines,
         [
-            "retried: next: pay · failed: ValueError: no · retried wrote z 3",
+            "retried: next failed: ValueError: no (pay) · retried wrote z 3",
             "silent: ",
             "c: y 4",
             "edit: state edited",
             // The step after it asked and then an edit followed.
-            "a+b: next: ask · asked: Go? · a, b wrote a x 1, b y 2",
+            "a+b: next asked: Go? (ask) · a, b wrote a x 1, b y 2",
             "old+older: x 1",
             ": ",
             ": next: n",

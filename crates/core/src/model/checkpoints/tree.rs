@@ -201,7 +201,7 @@ impl CheckpointTree {
         parts.join(" · ")
     }
 
-    /// Describes the step after an entry, if it failed or asks: its nodes, and why or what.
+    /// Describes the step after an entry, if it failed or asks: why or what, and its nodes.
     fn open_step(&self, entry: &Checkpoint, outcome: StepOutcome, is_tip: bool) -> Option<String> {
         let open = || entry.tasks.iter().filter(|task| !task.has_result);
         let (nodes, what) = match outcome {
@@ -225,7 +225,7 @@ impl CheckpointTree {
                 (names(open().filter(|task| task.asks.is_some()).map(|task| &*task.node)), what)
             }
         };
-        Some(format!("next: {} · {what}", nodes.join(", ")))
+        Some(format!("next {what} ({})", nodes.join(", ")))
     }
 
     /// Returns what was written between the checkpoint before an entry and the entry.
