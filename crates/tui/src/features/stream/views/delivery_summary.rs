@@ -209,7 +209,7 @@ impl Summary<'_> {
     /// Returns the strip of events per second, and the last reconnect.
     fn connection(&self) -> Line {
         let rates = &self.delivery().rates;
-        let count = if self.width < MIN_WIDE { 18 } else { BUCKETS };
+        let count = if self.width < MIN_WIDE { 14 } else { BUCKETS };
         let buckets = rates.buckets(self.until(), BUCKET, count);
         let most = buckets.iter().flatten().map(|rate| u64::from(rate.events)).max().unwrap_or(0);
         let cells = strip::strip(buckets.iter().map(|rate| rate.map(|rate| u64::from(rate.events))), most);
