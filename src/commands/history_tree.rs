@@ -7,8 +7,8 @@ use runtail_core::text;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Maximum columns of a node's name, and of what was written.
-const MAX_NODE: usize = 24;
+/// Maximum columns of the names of those that wrote a checkpoint, and of what was written.
+const MAX_WRITERS: usize = 40;
 const MAX_WROTE: usize = 60;
 
 /// Prints the tree of states as received. `has_head`: the first one is the thread's newest.
@@ -31,18 +31,21 @@ fn drawn(tree: &CheckpointTree, has_head: bool, ascii: bool) -> String {
         plain(&format!("{before}{mark}{after}"), ascii)
     };
     let graphs: Vec<String> = tree.rows().iter().map(graph).collect();
-    let node = |at: usize| text::seen(&tree.nodes(at).join(", "), MAX_NODE);
+    let writer = |at: usize| match tree.writers(at).as_slice() {
+        [] => "unknown".to_string(),
+        names => text::seen(&names.join(", "), MAX_WRITERS),
+    };
     let wrote = |at: usize| text::seen(&tree.wrote(at), MAX_WROTE);
     let all = || 0..tree.len();
     let widest = |least: usize, widths: &mut dyn Iterator<Item = usize>| widths.fold(least, usize::max);
     let graph_width = widest(1, &mut graphs.iter().map(|graph| text::width(graph)));
-    let node_width = widest(4, &mut all().map(|at| text::width(&node(at))));
+    let writer_width = widest(6, &mut all().map(|at| text::width(&writer(at))));
     let wrote_width = widest(5, &mut all().map(|at| text::width(&wrote(at))));
     let pad = |source: &str, width: usize| format!("{source}{}", " ".repeat(width.saturating_sub(text::width(source))));
     let heading = format!(
         "{}  STEP  {}  {}  {}  CHECKPOINT",
         pad("", graph_width),
-        pad("NODE", node_width),
+        pad("WRITER", writer_width),
         pad("WROTE", wrote_width),
         pad("CREATED", 17)
     );
@@ -53,11 +56,11 @@ fn drawn(tree: &CheckpointTree, has_head: bool, ascii: bool) -> String {
         let step = entry.step.map(|step| step.to_string()).unwrap_or_default();
         let created = entry.at.map(|at| at.strftime("%Y-%m-%d %H:%MZ").to_string()).unwrap_or_default();
         let head = if at == 0 && has_head { "  head" } else { "" };
-        let (node, wrote) = (plain(&node(at), ascii), plain(&wrote(at), ascii));
+        let (writer, wrote) = (plain(&writer(at), ascii), plain(&wrote(at), ascii));
         format!(
             "{}  {step:>4}  {}  {}  {created:17}  {}{head}",
             pad(graph, graph_width),
-            pad(&node, node_width),
+            pad(&writer, writer_width),
             pad(&wrote, wrote_width),
             text::clean(&entry.id)
         )

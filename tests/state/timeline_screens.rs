@@ -80,6 +80,21 @@ impl ScriptedThread {
     }
 }
 
+/// The note has the words of the banner and the answer card, and the head fits.
+#[test]
+fn an_open_question_is_noted_in_words() {
+    let question = json!([{"id": "i", "value": {"question": "Approve?", "draft": "send 5 EUR"}}]);
+    let mut thread = ScriptedThread::new((140, 40));
+    thread.run(0, 1);
+    thread.start(20, "", "a", "ask");
+    thread.send(2000, "tasks", json!({"id": "a", "name": "ask", "result": null, "interrupts": question}));
+    thread.send(1, "updates", json!({"__interrupt__": question}));
+    thread.dash.end(Outcome::Interrupted);
+    let screen = thread.dash.screen();
+    assert!(screen.contains("  waiting since ◆ · whole run shown · client times"), "{screen}");
+    assert!(screen.contains("Approve? · draft: se") && !screen.contains("{\"question\""), "{screen}");
+}
+
 #[test]
 fn timeline_shows_live_and_ended_runs() {
     let mut thread = ScriptedThread::new((140, 40));

@@ -46,8 +46,8 @@ pub use answer::{
 pub use assistant::Assistant;
 pub use auth::{AuthAnswer, AuthAuthenticateRequest, AuthStatus};
 pub use checkpoints::{
-    Checkpoint, CheckpointTask, CheckpointTree, GraphCell, GraphRow, Parent, Split, StateProblem, StepOutcome,
-    changed_values, object_fields, state_document,
+    Checkpoint, CheckpointTask, CheckpointTree, CheckpointWrite, GraphCell, GraphRow, Parent, Split, StateProblem,
+    StepOutcome, changed_values, object_fields, state_document,
 };
 pub use collection::{Collection, Field, GithubApp};
 pub use compare::{Change, compare, without_natural};

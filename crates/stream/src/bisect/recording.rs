@@ -88,10 +88,11 @@ impl LogFold {
         let state = text.get(row.from..row.from + row.size);
         let Some(state) = state.filter(|_| row.ns.is_empty() && !is_question_only) else { return };
         let Ok(values) = serde_json::from_str::<&RawValue>(state) else { return };
-        let (nodes, step) = writers(projections, self.last, row);
         let runs = projections.status.runs();
         let run = runs.iter().filter(|run| run.first_seq.is_some_and(|first| first <= row.seq));
         let run = run.max_by_key(|run| run.first_seq).filter(|_| row.source != StateSource::Server);
+        let is_first = run.and_then(|run| run.first_seq).is_some_and(|first| self.last < first);
+        let (nodes, step) = writers(projections, self.last, row, is_first);
         let at = StatePlace {
             checkpoint: None,
             event: Some(event),
@@ -106,8 +107,8 @@ impl LogFold {
 }
 
 /// Returns the nodes that wrote a state, and their step if it is known: those whose updates, else whose ends, lie between the
-/// state before it and the state.
-fn writers(projections: &Projections, after: Seq, row: &Snapshot) -> (Vec<String>, Option<i64>) {
+/// state before it and the state. Without either, the first state of a run is its input, and who wrote a later one is unknown.
+fn writers(projections: &Projections, after: Seq, row: &Snapshot, is_first: bool) -> (Vec<String>, Option<i64>) {
     match row.source {
         StateSource::Server => return (vec!["loaded from the server".into()], None),
         StateSource::Update => return (vec!["edit".into()], None),
@@ -129,7 +130,7 @@ fn writers(projections: &Projections, after: Seq, row: &Snapshot) -> (Vec<String
     }
     nodes.reverse();
     nodes.dedup();
-    if nodes.is_empty() {
+    if nodes.is_empty() && is_first {
         nodes.push("input".into());
     }
     (nodes, step)

@@ -136,8 +136,10 @@ fn states_of_a_recording_are_checked_with_the_nodes_that_wrote_them() {
         event(5, "updates", json!({"chat": null})),
         event(6, "updates", json!({"bill": {"tier": "none"}})),
         event(7, "values", json!({"tier": "none"})),
+        // Nothing tells which node wrote this one.
+        event(8, "values", json!({"tier": "paid"})),
         // Only a question, as JavaScript sends it: no state.
-        event(8, "values", json!({"__interrupt__": [{"id": "i", "value": 1}]})),
+        event(9, "values", json!({"__interrupt__": [{"id": "i", "value": 1}]})),
     ];
     records.into_iter().for_each(|record| reading.apply(record));
     let found = reading.finish();
@@ -145,7 +147,9 @@ fn states_of_a_recording_are_checked_with_the_nodes_that_wrote_them() {
     assert_eq!((before.at.event, wrong.at.event), (Some(EventNumber(4)), Some(EventNumber(7))));
     assert_eq!(before.at.nodes, ["look_up"]);
     assert_eq!((&*wrong.at.nodes, wrong.at.run_id.as_deref()), (&["chat".into(), "bill".into()][..], Some("r-7")));
-    assert_eq!(found.checked, 3);
+    let writers: Vec<String> = found.changes.iter().map(|change| change.at.nodes.join("+")).collect();
+    assert_eq!(writers, ["input", "look_up", "chat+bill", ""]);
+    assert_eq!(found.checked, 4);
 }
 
 proptest! {

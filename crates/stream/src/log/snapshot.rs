@@ -270,7 +270,11 @@ fn compact_history(json: &str) -> String {
         text.push_str(if i > 0 { ",{" } else { "{" });
         for (name, value) in entry.iter().filter(|(name, _)| name != "values") {
             push_comma(&mut text);
-            let value = if name == "tasks" { Cow::Owned(compact_tasks(value.get())) } else { value.get().into() };
+            let value = match &**name {
+                "tasks" => Cow::Owned(compact_tasks(value.get())),
+                "metadata" => compact_metadata(value.get()).map_or(value.get().into(), Cow::Owned),
+                _ => value.get().into(),
+            };
             let _ = write!(text, "{}:{value}", serde_json::to_string(name).unwrap_or_default());
         }
         let is_first = entry.iter().any(|(name, raw)| name == "parent_checkpoint" && raw.get() == "null");
@@ -356,6 +360,30 @@ fn compact_tasks(json: &str) -> String {
     text
 }
 
+/// Returns the metadata of a checkpoint with `{}` in place of what each node wrote, which older servers repeat there. `None` if
+/// nothing changes.
+fn compact_metadata(json: &str) -> Option<String> {
+    let fields = object_fields(json).ok()?;
+    let nodes = object_fields(fields.iter().find(|(name, _)| name == "writes")?.1.get()).ok()?;
+    let mut text = String::from("{");
+    for (name, value) in &fields {
+        push_comma(&mut text);
+        let _ = write!(text, "{}:", serde_json::to_string(name).ok()?);
+        if name != "writes" {
+            text.push_str(value.get());
+            continue;
+        }
+        text.push('{');
+        for (node, _) in &nodes {
+            push_comma(&mut text);
+            let _ = write!(text, "{}:{{}}", serde_json::to_string(node).ok()?);
+        }
+        text.push('}');
+    }
+    text.push('}');
+    Some(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -386,7 +414,8 @@ mod tests {
         let message = |id: &str| json!({"id": id, "content": "x".repeat(1000)});
         let entry = |messages: Vec<Value>, parent: Value| {
             json!({"values": {"messages": messages}, "created_at": "2026-11-22T03:00:00Z", "parent_checkpoint": parent,
-                   "tasks": [{"id": "1", "name": "chat", "result": {"messages": ["long"]}, "state": {"x": 1}}, 3]})
+                   "tasks": [{"id": "1", "name": "chat", "result": {"messages": ["long"]}, "state": {"x": 1}}, 3],
+                   "metadata": {"step": 1, "writes": {"chat": {"messages": ["long"]}}, "source": "loop"}})
         };
         let some = json!({"checkpoint_id": "c"});
         let history = json!([
@@ -400,6 +429,7 @@ mod tests {
         assert_eq!(added, [&json!(["c"]), &json!(["b", null]), &json!(["a"])]);
         assert!(kept.iter().all(|entry| entry.get("values").is_none()));
         assert_eq!(kept[0]["tasks"], json!([{"id": "1", "name": "chat", "result": {}}, null]));
+        assert_eq!(kept[0]["metadata"], json!({"step": 1, "writes": {"chat": {}}, "source": "loop"}));
         // If the history is partial, it's unknown what the oldest checkpoint added.
         let part = snapshot(&[(Part::History, json!([history[1]]))]);
         assert!(part["history"][0].get("new_messages").is_none());

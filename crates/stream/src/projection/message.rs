@@ -139,6 +139,8 @@ pub struct Message {
     pub rev: u32,
     /// Incremented when its text is replaced rather than extended.
     pub rewrites: u32,
+    /// Whether its first tokens may be missing, because the stream joined in the middle of it.
+    pub(super) lacks_start: bool,
     /// Whether its final form is known. Later chunks are ignored.
     pub(super) is_whole: bool,
     /// How it is streamed. JavaScript may stream one message both ways.
@@ -283,7 +285,7 @@ impl Message {
     /// Counts a chunk that contains tokens.
     pub(super) fn count_token(&mut self, at: Option<Timestamp>) {
         self.chunks += 1;
-        if let Some(at) = at {
+        if let Some(at) = at.filter(|_| !self.lacks_start) {
             let (first, _) = self.token_times.unwrap_or((at, at));
             self.token_times = Some((first, at));
         }

@@ -10,6 +10,7 @@ use super::usage::Usage;
 use crate::protocol::{
     AdditionalKwargs, Items, MessageOrigin, MessagePair, MessagePayload, Payload, StateMessages, Text,
 };
+use crate::source::control_events::begins_run;
 use crate::{MAX_NAME, Namespace, Seq, bounded};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -25,7 +26,7 @@ const MAX_ANNOUNCED: usize = 1024;
 impl MessagePayload<'_> {
     /// Returns the role from `type`, or from `role` if `type` doesn't have it (plain dictionaries, generic chat
     /// messages).
-    fn role(&self) -> Role {
+    pub(super) fn role(&self) -> Role {
         match (self.kind.as_str(), self.role.some()) {
             ("chat" | "ChatMessageChunk" | "", Some(role)) => Role::of(role),
             (kind, _) => Role::of(kind),
@@ -41,7 +42,8 @@ impl Messages {
             return 0;
         }
         let at = payload.event.time();
-        let context = EventContext { seq: payload.event.seq, at, ns: payload.ns.clone(), is_snapshot: false };
+        let (seq, ns) = (payload.event.seq, payload.ns.clone());
+        let context = EventContext { seq, at, ns, is_snapshot: false, is_later: false };
         self.starts.apply(payload, at);
         match payload.name {
             "messages" if payload.enveloped => return super::blocks::apply(self, payload, &context),
@@ -58,6 +60,9 @@ impl Messages {
             "metadata" => {
                 if let Some(id) = payload.metadata().and_then(|metadata| metadata.run_id.some()) {
                     self.run = Some(self.names.get(id));
+                }
+                if begins_run(payload.name, payload.event.data.text()) {
+                    self.missed.run_began();
                 }
             }
             "values" if payload.is_root() => self.apply_state(payload.fields().and_then(StateMessages::of), &context),
@@ -82,7 +87,11 @@ impl Messages {
             Some(id) => self.find(id),
             None => self.growing.get(&context.ns).copied(),
         };
-        let i = known.unwrap_or_else(|| self.add(message.id.some(), message.role(), context));
+        let i = match known {
+            Some(i) => i,
+            None if self.missed.is_inside(&self.starts, &context.ns, origin) => self.add_inside(message, context),
+            None => self.add(message.id.some(), message.role(), context),
+        };
         if message.id.some().is_none() {
             self.growing.insert(context.ns.clone(), i);
         }
@@ -135,7 +144,13 @@ impl Messages {
             if !complete && self.is_streamed_in_chunks(message.id.some()) {
                 continue;
             }
-            let Some(i) = self.apply_whole(message, complete, 0, context, &MessageOrigin::default()) else { continue };
+            let origin = MessageOrigin::default();
+            let is_new =
+                message.id.some().is_some_and(|id| self.find(id).is_none() && !self.announced.contains_key(id));
+            if is_new && !complete && self.missed.is_inside(&self.starts, &context.ns, &origin) {
+                self.add_inside(message, context);
+            }
+            let Some(i) = self.apply_whole(message, complete, 0, context, &origin) else { continue };
             let Some(message) = self.get_mut(i) else { continue };
             if !complete {
                 message.dialect.get_or_insert(Dialect::Accumulated);
@@ -177,7 +192,7 @@ impl Messages {
     /// the history.
     pub(super) fn apply_snapshot(&mut self, seq: Seq, values: &str, origins: &Origins) {
         self.start_event();
-        let context = EventContext { seq, at: None, ns: Namespace::default(), is_snapshot: true };
+        let context = EventContext { seq, at: None, ns: Namespace::default(), is_snapshot: true, is_later: true };
         // A state without messages doesn't mean that they were removed: JavaScript returns the state of the graph that
         // ran last, without the values of other graphs.
         let Ok(StateMessages { messages: Items(list) }) = serde_json::from_str(values) else { return };
@@ -224,6 +239,8 @@ impl Messages {
         let mut current = Vec::with_capacity(list.len());
         let mut counts = HashMap::new();
         let first = list.len().saturating_sub(MAX_LISTED);
+        let earlier = self.missed.earlier(&list).saturating_sub(first);
+        let later = EventContext { at: None, is_later: true, ..context.clone() };
         for (at, raw) in list.into_iter().skip(first).enumerate() {
             let hash = fingerprint(&[raw.get()]);
             // Usually the list has only grown.
@@ -235,6 +252,7 @@ impl Messages {
                 current.push((hash, number));
                 continue;
             }
+            let context = if at < earlier { &later } else { context };
             if let Some(i) = self.apply_listed(raw, &mut counts, context, &MessageOrigin::default()) {
                 current.push((hash, self.number(i)));
             }
@@ -378,7 +396,7 @@ fn outside<'a>(ns: &'a [Arc<str>], node: &str) -> impl Iterator<Item = &'a str> 
 }
 
 /// Returns the step of the root graph; none for subgraphs, which count their own steps.
-fn step_of(origin: &MessageOrigin<'_>) -> Option<i64> {
+pub(super) fn step_of(origin: &MessageOrigin<'_>) -> Option<i64> {
     origin.langgraph_step.0.filter(|_| !origin.langgraph_checkpoint_ns.as_str().contains('|'))
 }
 

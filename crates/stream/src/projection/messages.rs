@@ -1,6 +1,7 @@
 //! The messages of a stream, deduplicated across modes. `message_builder` applies events to them.
 
 use super::message::{Message, Role, ToolCall};
+use super::missed::Missed;
 use super::rows::Weigh;
 use super::spans::Spans;
 use super::starts::Starts;
@@ -26,6 +27,8 @@ pub(super) struct EventContext {
     pub ns: Namespace,
     /// Whether it is a snapshot.
     pub is_snapshot: bool,
+    /// Whether its messages may be older, perhaps of another run. Then `at` is `None`.
+    pub is_later: bool,
 }
 
 /// Where a message comes from.
@@ -57,6 +60,8 @@ pub struct Messages {
     pub(super) run: Option<Arc<str>>,
     /// When model calls started.
     pub(super) starts: Starts,
+    /// What the stream may have missed.
+    pub(super) missed: Missed,
     /// The newest call with each id: its message and its index there.
     calls: HashMap<Box<str>, (usize, usize)>,
     /// Tool results whose calls are not known yet.
@@ -240,7 +245,7 @@ impl Messages {
             first_seq: context.seq,
             last_seq: context.seq,
             id,
-            run_id: self.run.clone().filter(|_| !context.is_snapshot),
+            run_id: self.run.clone().filter(|_| !context.is_snapshot && !context.is_later),
             role,
             name: None,
             node: None,
@@ -268,6 +273,7 @@ impl Messages {
             chunks: 0,
             rev: 0,
             rewrites: 0,
+            lacks_start: false,
             is_whole: false,
             dialect: None,
             weighed: 0,
@@ -375,7 +381,13 @@ mod tests {
     use super::*;
 
     fn context(seq: u64) -> EventContext {
-        EventContext { seq: Seq(seq), at: Some(Timestamp::UNIX_EPOCH), ns: [].into(), is_snapshot: false }
+        EventContext {
+            seq: Seq(seq),
+            at: Some(Timestamp::UNIX_EPOCH),
+            ns: [].into(),
+            is_snapshot: false,
+            is_later: false,
+        }
     }
 
     #[test]

@@ -63,6 +63,8 @@ pub struct Metrics {
     /// The running tasks by id, each with the number of its run.
     tasks: HashMap<Box<str>, u64>,
     names: Interner,
+    /// Whether a gap, such as a late join, precedes the next event.
+    is_after_gap: bool,
 }
 
 impl Default for Metrics {
@@ -74,6 +76,7 @@ impl Default for Metrics {
             counted_from: 0,
             tasks: HashMap::new(),
             names: Interner::default(),
+            is_after_gap: false,
         }
     }
 }
@@ -155,6 +158,13 @@ impl Metrics {
                 let (run_id, asked) = (Some(self.names.get(run_id)), self.requested);
                 self.start_run(RunMetrics { run_id, asked, attempts: 1, ..RunMetrics::default() });
             }
+            Item::Record(Record::Gap { .. }) => match self.runs.last_mut().filter(|run| run.is_open()) {
+                Some(run) => {
+                    run.lacks_first_event |= run.first_event.is_none();
+                    run.lacks_first_token |= run.work.first_token.is_none();
+                }
+                None => self.is_after_gap = true,
+            },
             Item::Record(Record::End(end)) if end.outcome != Outcome::Detached => {
                 if let Some(run) = self.runs.last_mut().filter(|run| !run.done) {
                     // A finished run ended with its last event. Otherwise the run may have continued until now.
@@ -172,9 +182,11 @@ impl Metrics {
         (self.runs.evicted() + self.runs.len() as u64).saturating_sub(1)
     }
 
+    /// Adds a run. After a gap, its first events may be missing, unless the event that began it was received.
     fn start_run(&mut self, run: RunMetrics) {
         self.tasks.clear();
-        self.runs.push(run);
+        let is_late = std::mem::take(&mut self.is_after_gap) && run.began.is_none();
+        self.runs.push(RunMetrics { lacks_first_event: is_late, lacks_first_token: is_late, ..run });
     }
 
     /// Applies the start, retry or end of a run. Returns whether the event is one of these.
@@ -225,6 +237,7 @@ impl Metrics {
         let outcome = match phase.event.as_str() {
             "running" | "started" => {
                 if self.runs.last().is_none_or(|run| !run.is_open()) {
+                    self.is_after_gap = false;
                     self.start_run(RunMetrics { seq, attempts: 1, ..RunMetrics::default() });
                 }
                 if let Some(run) = self.runs.last_mut() {
@@ -342,7 +355,8 @@ impl Metrics {
         i: usize,
         tokens: u64,
     ) {
-        let at = payload.event.time();
+        // The first tokens may be missing.
+        let at = payload.event.time().filter(|_| message.token_times.is_some());
         let Some(run) = self.runs.last_mut() else { return };
         let counted = &mut self.counted[i];
         let node = message.path.clone().and_then(|name| run.node(name, payload.event.seq));
@@ -404,7 +418,9 @@ fn add_new(work: &mut Work, seen: &mut Seen, message: &Message, is_streamed: boo
         seen.usage = usage;
         work.calls += u64::from(!std::mem::replace(&mut seen.is_used, true));
     }
-    let streamed = if is_streamed { seen.usage.output } else { 0 };
+    // As in the rate of the message: the time starts at the first token, so that token doesn't count.
+    let is_timed = is_streamed && message.token_times.is_some();
+    let streamed = if is_timed { seen.usage.output.saturating_sub(1) } else { 0 };
     work.streamed += streamed.saturating_sub(seen.streamed);
     seen.streamed = seen.streamed.max(streamed);
 }

@@ -13,6 +13,7 @@ mod message;
 mod message_builder;
 mod messages;
 mod metrics;
+mod missed;
 mod node_path;
 mod node_sums;
 mod rates;
@@ -106,7 +107,10 @@ impl LineProjections {
                 self.updates.apply(&payload);
                 self.lifecycle.apply_event(&payload);
             }
-            item => self.lifecycle.apply_item(item),
+            item => {
+                self.messages.apply_item(item);
+                self.lifecycle.apply_item(item);
+            }
         }
     }
 }
@@ -172,6 +176,7 @@ impl Projections {
             }
             item => {
                 self.status.apply_item(item);
+                self.messages.apply_item(item);
                 self.lifecycle.apply_item(item);
                 self.timeline.apply_item(item);
                 self.metrics.apply_item(item);

@@ -123,6 +123,17 @@ impl Starts {
         is_first.then_some(CallStart { at, is_exact: false })
     }
 
+    /// Forgets what was current before a gap.
+    pub fn gap(&mut self) {
+        self.steps.clear();
+        self.tasks.clear();
+    }
+
+    /// Returns whether the start of the task or the step of a message was seen.
+    pub fn has_seen(&self, ns: &Namespace, origin: &MessageOrigin<'_>) -> bool {
+        self.of_task(ns, origin).is_some()
+    }
+
     /// Returns when the task of a message started, or its step, and the depth of the graph that this is known of.
     fn of_task(&self, ns: &Namespace, origin: &MessageOrigin<'_>) -> Option<(usize, Option<Timestamp>)> {
         let (own, node) = (depth_of(ns, origin), origin.langgraph_node.some());

@@ -87,14 +87,27 @@ pub(crate) struct Overlap {
     out_of_order: HashMap<(IdKey, u64), u32>,
     /// The server's clock when it responded, in milliseconds.
     answered: Option<u64>,
-    /// The newest key received before the connection opened. The block cannot begin at or before it.
+    /// The newest key received before the connection opened. The block cannot begin before it.
     known_before: Option<IdKey>,
+    /// Whether the block may begin at that key. It does only if the server's clock went back during the outage, so this is asked
+    /// once: identical events of that millisecond are more likely.
+    may_begin_at_known: bool,
 }
 
 impl Overlap {
     /// Starts a new connection. Only a connection that requested a replay can contain a block.
     pub fn opened(&mut self, replays: bool, answered: Option<u64>, known_before: Option<IdKey>) {
         *self = Overlap { may_repeat: replays, answered, known_before, ..Overlap::default() };
+    }
+
+    /// Allows the block to begin at the newest key received before the connection opened.
+    pub fn allow_known(&mut self) {
+        self.may_begin_at_known = true;
+    }
+
+    /// Returns whether an id is the newest one received before the connection opened.
+    pub fn is_known(&self, id: Option<IdKey>) -> bool {
+        id.is_some() && id == self.known_before
     }
 
     /// Classifies an event, and remembers it.
@@ -204,7 +217,8 @@ impl Overlap {
     /// Returns whether the block may begin in this millisecond, which must be close to when the connection opened.
     fn may_begin(&self, at: IdKey) -> bool {
         // If the clock went back, an older id doesn't mean an older event.
-        (!self.out_of_order.is_empty() || self.known_before.is_none_or(|known_before| at > known_before))
+        let is_after = |known: IdKey| at > known || self.may_begin_at_known && at == known;
+        (!self.out_of_order.is_empty() || self.known_before.is_none_or(is_after))
             && self.answered.is_some_and(|t| {
                 (t.saturating_sub(CLOCK_TOLERANCE.0)..=t.saturating_add(CLOCK_TOLERANCE.1)).contains(&at.major)
             })

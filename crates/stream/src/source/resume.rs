@@ -133,6 +133,8 @@ pub(crate) struct Tail {
     ambiguous_count: u32,
     ambiguous_event: Option<Decoded>,
     has_identical: bool,
+    /// Whether the last ambiguous event was possible only if the server's clock went back. That is asked once.
+    has_asked_known: bool,
     has_warned: bool,
     /// The warning about the last decision.
     warning: Option<&'static str>,
@@ -149,12 +151,15 @@ impl Tail {
             answered,
             newest.map_or(self.highest, |newest| self.highest.min(Some(newest))),
         );
+        if !self.has_asked_known {
+            self.overlap.allow_known();
+        }
         self.has_warned = false;
     }
 
     /// Resets the count of ambiguous results, after a close for another reason.
     pub fn reset_ambiguity(&mut self) {
-        self.ambiguous_count = 0;
+        (self.ambiguous_count, self.has_asked_known) = (0, false);
     }
 
     /// Records that the next connection requests other modes.
@@ -180,8 +185,13 @@ impl Tail {
                 self.warn("the server replayed past the resume window, so new events may have been skipped");
                 return Admission::Duplicate;
             }
+            // All expected events precede the block.
+            Dedup::Ambiguous if self.expected.iter().any(|expected| expected.matches(event)) => {
+                self.overlap.resolve(event, false);
+            }
             Dedup::Ambiguous if self.ambiguous_count < MAX_AMBIGUOUS => {
                 self.ambiguous_count += 1;
+                self.has_asked_known |= self.overlap.is_known(at());
                 self.ambiguous_event = Some(event.clone());
                 return Admission::Ambiguous;
             }

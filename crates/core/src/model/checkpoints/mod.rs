@@ -43,8 +43,18 @@ pub struct Checkpoint {
     pub run_id: Option<String>,
     /// When it was written.
     pub at: Option<Timestamp>,
+    /// What wrote its values, if the server says so. Only older servers do.
+    pub writes: Vec<CheckpointWrite>,
     /// How many messages it has more than the one before it. Only snapshots in recordings know this.
     pub new_messages: Option<usize>,
+}
+
+/// What a node wrote into a checkpoint.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CheckpointWrite {
+    pub node: String,
+    /// What it wrote, on one line; empty where only the fact is known.
+    pub wrote: String,
 }
 
 /// A task of the step after a checkpoint.
@@ -75,6 +85,8 @@ struct Entry<'a> {
     parent_checkpoint_id: Option<&'a RawValue>,
     #[serde(borrow)]
     new_messages: Option<&'a RawValue>,
+    #[serde(borrow)]
+    metadata: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize, Default)]
@@ -128,6 +140,7 @@ impl Checkpoint {
             next: facts.next.iter().take(MAX_TASKS).map(|node| cut(node)).collect(),
             run_id: facts.run_id.filter(is_id),
             at: facts.created_at,
+            writes: entry.metadata.map(|raw| writes(raw.get())).unwrap_or_default(),
             new_messages: new_messages.map(|messages| messages.len()),
             id,
         })
@@ -138,6 +151,18 @@ impl Checkpoint {
         let rows: Vec<&RawValue> = serde_json::from_str(json).unwrap_or_default();
         rows.into_iter().filter_map(|row| Checkpoint::read(row.get())).collect()
     }
+}
+
+/// Reads `writes` of a checkpoint's metadata: an object with what each node wrote.
+fn writes(metadata: &str) -> Vec<CheckpointWrite> {
+    let fields = object_fields(metadata).unwrap_or_default();
+    let writes = fields.iter().find(|(name, _)| name == "writes");
+    let nodes = writes.and_then(|(_, raw)| object_fields(raw.get()).ok()).unwrap_or_default();
+    let write = |(node, raw): &(String, &RawValue)| CheckpointWrite {
+        node: cut(node),
+        wrote: Some(raw.get()).filter(|raw| *raw != "null").map(wrote::summary).unwrap_or_default(),
+    };
+    nodes.iter().filter(|(node, _)| !node.is_empty()).take(MAX_TASKS).map(write).collect()
 }
 
 /// Returns what questions ask, in a few words.

@@ -29,7 +29,7 @@ fn drawn(tree: &CheckpointTree) -> String {
         };
         let step = tree.entries()[at].step.unwrap_or_default();
         let current = if tree.is_current(at) { "*" } else { "" };
-        format!("{before}{mark}{after} {step}{current} {}: {}", tree.nodes(at).join("+"), tree.wrote(at))
+        format!("{before}{mark}{after} {step}{current} {}: {}", tree.writers(at).join("+"), tree.wrote(at))
     };
     tree.rows().iter().map(|row| line(row).trim_end().to_string() + "\n").collect()
 }
@@ -42,7 +42,7 @@ fn branches_of_a_python_thread_are_drawn() {
         "\
 ● 5* fork: run again · end
 ● 4* c: log [\"c\"] · end
-● 3* b+c: log [\"b\"], log [\"c\"]
+● 3* b+c: b log [\"b\"], c log [\"c\"]
 ● 2* fork: run again
 │ ● 6 c: log [\"c\"] · end
 │ ● 5 b: log [\"b\"]
@@ -81,12 +81,14 @@ fn branches_of_a_javascript_thread_are_drawn() {
 #[test]
 fn open_questions_and_failures_are_marked() {
     let asking = drawn(&tree(&capture("int-nested-history.json")));
-    assert_eq!(asking.lines().next(), Some("◆ 1* mid: asks: leaf? · top log [\"top\"]"));
+    assert_eq!(asking.lines().next(), Some("◆ 1* top: next asks: leaf? (mid) · top wrote log [\"top\"]"));
     let checkpoint = &Checkpoint::read_all(&capture("int-nested-history.json"))[0];
     assert!(checkpoint.tasks[0].subgraph.as_deref().is_some_and(|ns| ns.starts_with("mid:")));
     let asking = drawn(&tree(&capture("int-hitl-history.json")));
     assert!(
-        asking.starts_with("◆ 1* HumanInTheLoopMiddleware.after_model: asks: 3 actions · model +1 message"),
+        asking.starts_with(
+            "◆ 1* model: next asks: 3 actions (HumanInTheLoopMiddleware.after_model) · model wrote +1 message"
+        ),
         "{asking}"
     );
     // Answered: the server still lists the questions, but the step has ended.
@@ -94,7 +96,7 @@ fn open_questions_and_failures_are_marked() {
     assert!(!ended.contains('◆') && ended.contains("ask_one ×3"), "{ended}");
     // A state has the form of an entry.
     let failed = drawn(&tree(&format!("[{}]", capture("failed-state.json"))));
-    assert_eq!(failed.lines().next(), Some("✗ 1* maybe: ValueError: n must not be 0"));
+    assert_eq!(failed.lines().next(), Some("✗ 1* : next failed: ValueError: n must not be 0 (maybe)"));
 }
 
 /// As the JavaScript server records a thread whose two questions were answered: without the results of the nodes that asked.
@@ -113,8 +115,51 @@ fn nodes_whose_results_are_not_recorded_are_named() {
     ]);
     let tree = tree(&history.to_string());
     assert_eq!(
-        (tree.nodes(0), tree.nodes(1)),
+        (tree.writers(0), tree.writers(1)),
         (vec!["done".to_string()], vec!["left".to_string(), "right".to_string()])
+    );
+}
+
+/// A checkpoint lists the tasks that are next. Those that wrote it are the tasks of the one before it.
+#[test]
+fn writes_are_credited_to_the_tasks_before_a_checkpoint() {
+    let row = |id: &str, parent: Option<&str>, source: &str, writes: Value, tasks: Value| {
+        json!({"checkpoint_id": id, "parent_checkpoint_id": parent, "next": ["n"], "tasks": tasks,
+            "metadata": {"source": source, "step": 1, "writes": writes}})
+    };
+    let task = |node: &str, result: Value| json!({"id": node, "name": node, "result": result, "interrupts": []});
+    let asking = json!({"id": "d", "name": "ask", "result": null, "interrupts": [{"id": "i", "value": "Go?"}]});
+    let failing = json!({"id": "e", "name": "pay", "error": "ValueError('no')", "result": null, "interrupts": []});
+    let parallel = json!([task("a", json!({"x": 1})), task("idle", Value::Null), task("b", json!({"y": 2}))]);
+    // A retried task keeps its error.
+    let retried =
+        json!({"id": "r", "name": "retried", "error": "ValueError('no')", "result": {"z": 3}, "interrupts": []});
+    let history = json!([
+        row("9", Some("8"), "loop", Value::Null, json!([failing])),
+        row("8", Some("7"), "loop", Value::Null, json!([retried])),
+        row("7", Some("6"), "loop", Value::Null, json!([task("silent", Value::Null)])),
+        row("6", Some("5"), "update", json!({"a": {"x": 9}}), json!([task("c", json!({"y": 4}))])),
+        row("5", Some("4"), "loop", Value::Null, json!([asking])),
+        row("4", Some("3"), "loop", json!({"old": {"x": 1}, "older": null}), parallel),
+        row("3", Some("gone"), "loop", Value::Null, json!([task("next", json!({"x": 7}))])),
+        row("2", None, "", Value::Null, json!([])),
+    ]);
+    let tree = tree(&history.to_string());
+    let lines: Vec<String> =
+        (0..tree.len()).map(|at| format!("{}: {}", tree.writers(at).join("+"), tree.wrote(at))).collect();
+    assert_eq!(
+        lines,
+        [
+            "retried: next failed: ValueError: no (pay) · retried wrote z 3",
+            "silent: ",
+            "c: y 4",
+            "edit: state edited",
+            // The step after it asked and then an edit followed.
+            "a+b: next asked: Go? (ask) · a, b wrote a x 1, b y 2",
+            "old+older: x 1",
+            ": ",
+            ": next: n",
+        ]
     );
 }
 

@@ -1,8 +1,8 @@
 //! The checkpoints of a thread as a tree, newest first.
 
-use super::Checkpoint;
 use super::graph::{GraphRow, layout};
-use std::collections::{BinaryHeap, HashMap};
+use super::{Checkpoint, CheckpointTask};
+use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// The checkpoint before another one.
@@ -148,67 +148,47 @@ impl CheckpointTree {
         }
     }
 
-    /// Returns the nodes that an entry is about: those that failed or ask, else those that wrote it.
-    pub fn nodes(&self, at: usize) -> Vec<String> {
-        let outcome = self.outcome(at);
-        let Some(entry) = self.entries.get(at) else { return Vec::new() };
-        match outcome {
-            StepOutcome::Good => self.writers(at),
-            outcome => {
-                let is_about = |failed: bool| if outcome == StepOutcome::Failed { failed } else { true };
-                let open = entry.tasks.iter().filter(|task| !task.has_result);
-                names(
-                    open.filter(|task| is_about(task.is_failed) && (task.is_failed || task.asks.is_some()))
-                        .map(|t| &*t.node),
-                )
-            }
-        }
-    }
-
-    /// Returns the nodes that wrote an entry. They are the tasks of the checkpoint before it.
+    /// Returns what wrote an entry: nodes, else `input`, `edit` or `fork`; empty if that is unknown. The server names the nodes,
+    /// or they are the tasks of the checkpoint before it. The entry's own tasks are the step after it.
     pub fn writers(&self, at: usize) -> Vec<String> {
+        let Some(entry) = self.entries.get(at) else { return Vec::new() };
         match self.source(at) {
-            "loop" => match self.parent(at) {
-                // All tasks before a step have ended. JavaScript records no results of those that wrote nothing or were answered.
-                Parent::At(parent) => {
-                    names(self.entries[parent].tasks.iter().filter(|task| !task.is_failed).map(|t| &*t.node))
-                }
-                _ => Vec::new(),
-            },
+            "loop" | "" if !entry.writes.is_empty() => names(entry.writes.iter().map(|write| &*write.node)),
+            "loop" => names(self.tasks_before(at).iter().map(|task| &*task.node)),
+            "" => Vec::new(),
             "update" => vec!["edit".to_string()],
             source => vec![source.to_string()],
         }
     }
 
-    /// Returns what is known of an entry on one line: why its step failed or what that asks, and what was written.
+    /// Returns whether nodes wrote an entry, known or not: the step of a run, not its input, an edit or a fork.
+    pub fn is_of_nodes(&self, at: usize) -> bool {
+        matches!(self.source(at), "loop" | "")
+    }
+
+    /// Returns the tasks of the checkpoint before an entry that wrote it: those with a result. JavaScript records no results
+    /// of those that were answered. If there are none of either, the step wrote nothing, and these are the tasks that ended.
+    fn tasks_before(&self, at: usize) -> Vec<&CheckpointTask> {
+        let Parent::At(parent) = self.parent(at) else { return Vec::new() };
+        if self.source(at) != "loop" {
+            return Vec::new();
+        }
+        let tasks = &self.entries[parent].tasks;
+        let wrote: Vec<_> = tasks.iter().filter(|task| task.has_result || task.asks.is_some()).collect();
+        if wrote.is_empty() { tasks.iter().filter(|task| !task.is_failed).collect() } else { wrote }
+    }
+
+    /// Returns what is known of an entry on one line: which nodes are next if they failed, ask or wait, and what was written.
     pub fn wrote(&self, at: usize) -> String {
         let Some(entry) = self.entries.get(at) else { return String::new() };
         let outcome = self.outcome(at);
-        let open = || entry.tasks.iter().filter(|task| !task.has_result);
-        let mut parts: Vec<String> = Vec::new();
-        match outcome {
-            StepOutcome::Failed => {
-                let mut errors = open().filter(|task| task.is_failed).filter_map(|task| task.error.clone());
-                parts.extend(errors.next());
-            }
-            StepOutcome::Asks => {
-                let asks: Vec<&str> = open().filter_map(|task| task.asks.as_deref()).collect();
-                // Once something else follows, the answer is no longer awaited here.
-                let verb = if self.children(at).is_empty() { "asks" } else { "asked" };
-                parts.push(match asks.as_slice() {
-                    [one] => format!("{verb}: {one}"),
-                    several => format!("{verb}: {} questions", several.len()),
-                });
-            }
-            StepOutcome::Good => {}
-        }
         let written = self.written(at);
+        let mut parts: Vec<String> = self.open_step(entry, outcome, self.children(at).is_empty()).into_iter().collect();
         if !written.is_empty() {
-            let writers = self.writers(at).join(", ");
-            parts.push(match outcome {
-                StepOutcome::Good => written,
-                _ if writers.is_empty() || self.source(at) != "loop" => written,
-                _ => format!("{writers} {written}"),
+            // After the next node, a write without a name would be read as its write.
+            parts.push(match outcome == StepOutcome::Good || !self.is_of_nodes(at) {
+                true => written,
+                false => format!("{} wrote {written}", self.writers(at).join(", ")).trim_start().to_string(),
             });
         }
         match (entry.next.as_slice(), self.children(at)) {
@@ -219,6 +199,33 @@ impl CheckpointTree {
             _ => {}
         }
         parts.join(" · ")
+    }
+
+    /// Describes the step after an entry, if it failed or asks: why or what, and its nodes.
+    fn open_step(&self, entry: &Checkpoint, outcome: StepOutcome, is_tip: bool) -> Option<String> {
+        let open = || entry.tasks.iter().filter(|task| !task.has_result);
+        let (nodes, what) = match outcome {
+            StepOutcome::Good => return None,
+            StepOutcome::Failed => {
+                let failed = || open().filter(|task| task.is_failed);
+                let error = failed().find_map(|task| task.error.as_deref());
+                (
+                    names(failed().map(|task| &*task.node)),
+                    error.map_or("failed".into(), |error| format!("failed: {error}")),
+                )
+            }
+            StepOutcome::Asks => {
+                let asks: Vec<&str> = open().filter_map(|task| task.asks.as_deref()).collect();
+                // Once something else follows, the answer is no longer awaited here.
+                let verb = if is_tip { "asks" } else { "asked" };
+                let what = match asks.as_slice() {
+                    [one] => format!("{verb}: {one}"),
+                    several => format!("{verb}: {} questions", several.len()),
+                };
+                (names(open().filter(|task| task.asks.is_some()).map(|task| &*task.node)), what)
+            }
+        };
+        Some(format!("next {what} ({})", nodes.join(", ")))
     }
 
     /// Returns what was written between the checkpoint before an entry and the entry.
@@ -233,17 +240,22 @@ impl CheckpointTree {
             }
             "update" => "state edited".into(),
             "fork" => "run again".into(),
-            _ => match self.parent(at) {
-                Parent::At(parent) => {
-                    let results = self.entries[parent].tasks.iter().filter(|task| task.has_result);
-                    let texts = names(results.map(|task| &*task.wrote).filter(|text| !text.is_empty()));
-                    match (texts.is_empty(), entry.new_messages) {
-                        (true, Some(count @ 1..)) => format!("+{count} message{}", if count == 1 { "" } else { "s" }),
-                        _ => texts.join(", "),
-                    }
+            _ => {
+                let before = self.tasks_before(at);
+                let by_task = before.iter().filter(|task| task.has_result).map(|task| (&*task.node, &*task.wrote));
+                let by_server = entry.writes.iter().map(|write| (&*write.node, &*write.wrote));
+                let writes: Vec<(&str, &str)> =
+                    if entry.writes.is_empty() { by_task.collect() } else { by_server.collect() };
+                let writes = || writes.iter().filter(|(_, text)| !text.is_empty());
+                let several = writes().map(|(node, _)| node).collect::<HashSet<_>>().len() > 1;
+                let texts: Vec<String> = writes()
+                    .map(|(node, text)| if several { format!("{node} {text}") } else { (*text).to_string() })
+                    .collect();
+                match (texts.is_empty(), entry.new_messages) {
+                    (true, Some(count @ 1..)) => format!("+{count} message{}", if count == 1 { "" } else { "s" }),
+                    _ => names(texts.iter().map(String::as_str)).join(", "),
                 }
-                _ => String::new(),
-            },
+            }
         }
     }
 }

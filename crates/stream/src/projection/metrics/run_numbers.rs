@@ -31,7 +31,7 @@ pub struct Work {
     pub(super) timed_chunks: u64,
     pub(super) streaming_time: SignedDuration,
     pub(super) last_token: Option<Timestamp>,
-    /// Output tokens of streamed messages, as counted by the models.
+    /// Output tokens of streamed messages after the first of each, as counted by the models.
     pub(super) streamed: u64,
 }
 
@@ -131,6 +131,9 @@ pub struct RunMetrics {
     pub(super) over: bool,
     /// Whether the time of its newest event is known.
     pub(super) is_timed: bool,
+    /// Whether events before its first known event, or before its first known token, may be missing.
+    pub(super) lacks_first_event: bool,
+    pub(super) lacks_first_token: bool,
     pub(super) attempt_began: Option<Timestamp>,
     pub(super) states: u64,
 }
@@ -146,13 +149,19 @@ impl RunMetrics {
         Some(self.began?.duration_since(self.asked?))
     }
 
-    /// Returns the time from its start to its first event.
+    /// Returns the time from its start to its first event; `None` if that may be missing.
     pub fn to_first_event(&self) -> Option<SignedDuration> {
+        if self.lacks_first_event {
+            return None;
+        }
         Some(self.first_event?.duration_since(self.start()?))
     }
 
-    /// Returns the time from its start to its first token.
+    /// Returns the time from its start to its first token; `None` if that may be missing.
     pub fn to_first_token(&self) -> Option<SignedDuration> {
+        if self.lacks_first_token {
+            return None;
+        }
         Some(self.work.first_token?.duration_since(self.start()?))
     }
 

@@ -7,12 +7,16 @@ use crate::projection::summary::summary;
 use crate::protocol::{Interrupt, Items, MessageOrigin, Payload, Task, Write, text};
 use crate::{Namespace, error_text};
 use jiff::{SignedDuration, Timestamp};
+use runtail_core::model::{Question, summary_of};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Maximum length of an error or a question that a bar keeps, in characters.
 const DETAIL: usize = 160;
+/// Maximum number of questions of a task that are counted, and the maximum bytes of their payloads that are parsed.
+const MAX_QUESTIONS: usize = 64;
+const MAX_PARSED: usize = 64 << 10;
 
 impl Timeline {
     /// Applies an event. `called_before` is how long before it the model call of its message started, if known.
@@ -194,7 +198,7 @@ impl Timeline {
             "end" | "error" => {
                 let Some(key) = self.find(id) else { return };
                 let failed = phase == "error";
-                let detail = event.data.filter(|_| failed).map(|data| summary(data.get(), DETAIL).into());
+                let detail = event.data.filter(|_| failed).map(|data| short(&error_text(data.get())).into());
                 self.close(key, if failed { BarState::Failed } else { BarState::Done }, detail, stamp);
             }
             _ => {
@@ -320,11 +324,20 @@ impl Timeline {
     }
 }
 
-/// Returns a summary of the first question.
+/// Describes the questions, as the other views do.
 fn question(interrupts: &RawValue) -> Option<Box<str>> {
-    let first = Items::of(interrupts).into_iter().next()?;
-    let interrupt = Interrupt::read(first)?;
-    interrupt.value.map(|value| summary(value.get(), DETAIL).into())
+    let values = Items::of(interrupts).into_iter().filter_map(|raw| Interrupt::read(raw)?.value);
+    let values: Vec<&RawValue> = values.take(MAX_QUESTIONS).collect();
+    let first = values.first()?;
+    // Questions that hold whole documents are not parsed.
+    if values.iter().map(|value| value.get().len()).sum::<usize>() > MAX_PARSED {
+        return Some(summary(first.get(), DETAIL).into());
+    }
+    let read = |raw: &&RawValue| Question {
+        value: serde_json::from_str(raw.get()).unwrap_or_default(),
+        ..Question::default()
+    };
+    Some(short(&summary_of(&values.iter().map(read).collect::<Vec<_>>())).into())
 }
 
 /// Shortens a text to the maximum length of a detail.

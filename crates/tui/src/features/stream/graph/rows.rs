@@ -339,8 +339,9 @@ pub(super) fn span(time: Duration) -> String {
     }
 }
 
+/// Returns the bar of a time; none if the time is shown as `0ms`.
 fn bar(time: Duration, longest: Duration) -> String {
-    if longest.is_zero() {
+    if time.as_millis() == 0 {
         return String::new();
     }
     let eighths = (time.as_secs_f64() / longest.as_secs_f64() * (BAR * 8) as f64).round() as usize;
@@ -402,5 +403,17 @@ impl RowTones<'_> {
             (_, true) => (1, color(self.picture, target)),
             _ => (2, Tone::Dim),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_that_are_shown_as_zero_have_no_bar() {
+        let micros = Duration::from_micros;
+        assert_eq!((span(micros(900)), bar(micros(900), micros(900))), ("0ms".into(), String::new()));
+        assert_eq!(bar(micros(1000), micros(1000)), "█".repeat(BAR));
     }
 }

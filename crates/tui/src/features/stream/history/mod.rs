@@ -364,7 +364,7 @@ impl History {
         let wanted = self.search.to_lowercase();
         let contains = |text: &str| text.to_lowercase().contains(&wanted);
         contains(&self.tree.wrote(entry))
-            || self.tree.nodes(entry).iter().any(|node| contains(node))
+            || self.tree.writers(entry).iter().any(|node| contains(node))
             || contains(&checkpoint.id)
             || self.states.get(&checkpoint.id).is_some_and(|state| contains(state.values().as_str()))
     }

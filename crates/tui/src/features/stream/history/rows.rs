@@ -12,8 +12,10 @@ const TIME: usize = 8;
 const DATE: usize = 11;
 /// Columns of a run's number.
 const RUN: usize = 4;
-/// Columns that a node's name gets.
-const MAX_NODE: usize = 18;
+/// Columns that the names of those that wrote a checkpoint get.
+const MAX_WRITERS: usize = 24;
+/// The text for writers that the server doesn't name.
+const UNKNOWN: &str = "unknown";
 /// Minimum width for the numbers of runs.
 const MIN_WIDTH_RUN: usize = 58;
 /// The mark of the head, with its space.
@@ -36,7 +38,7 @@ pub(super) struct RowContext<'a> {
 struct Columns {
     graph: usize,
     step: usize,
-    node: usize,
+    writer: usize,
     wrote: usize,
     run: usize,
     at: usize,
@@ -64,7 +66,7 @@ impl History {
 
     fn columns(&self, cx: &RowContext<'_>) -> Columns {
         let rows = self.tree.rows().iter().skip(self.top).take(self.panes.rows.h.into());
-        let (mut graph, mut step, mut node, mut at, mut has_runs) = (1, 4, 4, TIME, false);
+        let (mut graph, mut step, mut writer, mut at, mut has_runs) = (1, 4, 6, TIME, false);
         for row in rows {
             graph = graph.max(row.width());
             let Some(entry) = row.entry.and_then(|entry| Some((entry, self.tree.entries().get(entry)?))) else {
@@ -72,27 +74,39 @@ impl History {
             };
             let (index, entry) = entry;
             step = step.max(entry.step.map_or(0, |step| step.to_string().len()));
-            node = node.max(text::width(&self.tree.nodes(index).join(", ")));
+            writer = writer.max(text::width(&self.writers_text(index)));
             has_runs |= entry.run_id.as_deref().and_then(cx.run_number).is_some();
             if entry.at.is_some_and(|at| !is_same_day(at, cx)) {
                 at = DATE;
             }
         }
         let graph = graph.min((cx.width / 4).max(3));
-        let node = node.min(MAX_NODE).min(cx.width / 5);
+        let writer = writer.min(MAX_WRITERS).min(cx.width / 4);
         let run = if has_runs && cx.width >= MIN_WIDTH_RUN { RUN + 1 } else { 0 };
         let at = if cx.width >= 40 { at + 1 } else { 0 };
-        let wrote = cx.width.saturating_sub(graph + 1 + step + 2 + node + 2 + run + at);
-        Columns { graph, step, node, wrote, run, at }
+        let wrote = cx.width.saturating_sub(graph + 1 + step + 2 + writer + 2 + run + at);
+        Columns { graph, step, writer, wrote, run, at }
+    }
+
+    /// Returns the names of those that wrote a checkpoint, all of them.
+    pub(super) fn writers_text(&self, at: usize) -> String {
+        let writers = self.tree.writers(at);
+        if writers.is_empty() { UNKNOWN.to_string() } else { writers.join(", ") }
     }
 
     /// Returns the headings of the columns.
     pub(super) fn column_line(&self, cx: &RowContext<'_>) -> Line {
         let columns = self.columns(cx);
-        let Columns { graph, step, node, wrote, run, at } = columns;
+        let Columns { graph, step, writer, wrote, run, at } = columns;
         let mut line = Line::of(
             Tone::Dim,
-            &format!("{:graph$} {:>step$}  {:node$}  {:wrote$}", "", "STEP", fit("NODE", node), fit("WROTE", wrote)),
+            &format!(
+                "{:graph$} {:>step$}  {:writer$}  {:wrote$}",
+                "",
+                "STEP",
+                fit("WRITER", writer),
+                fit("WROTE", wrote)
+            ),
         );
         line.push(Tone::Dim, &if run > 0 { format!("{:>run$}", "RUN") } else { String::new() });
         line.push(Tone::Dim, &if at > 0 { format!(" {:<width$}", "AT", width = at - 1) } else { String::new() });
@@ -134,16 +148,14 @@ impl History {
         line.push(Tone::Dim, &format!("{after:pad$} "));
         let step = entry.step.map_or_else(|| "–".to_string(), |step| step.to_string());
         line.push(plain, &format!("{step:>width$}  ", width = columns.step));
-        let nodes = self.tree.nodes(at).join(", ");
-        let nodes = if nodes.is_empty() { "–".to_string() } else { nodes };
-        let is_selected = self.under_cursor() == Some(at);
-        let node_tone = match text_tone {
-            Some(tone) => tone,
-            None if is_selected => strong,
-            None if is_current => Tone::label(&nodes),
-            None => Tone::Dim,
+        let writers = self.writers_text(at);
+        // The tone of a question or a failure belongs to the step after this checkpoint, not to those that wrote it.
+        let writer_tone = match (self.under_cursor() == Some(at), is_current && writers != UNKNOWN) {
+            (true, _) => strong,
+            (false, true) => Tone::label(&writers),
+            (false, false) => Tone::Dim,
         };
-        line.push(node_tone, &fit(&nodes, columns.node));
+        line.push(writer_tone, &fit(&writers, columns.writer));
         line.push(plain, "  ");
         let head = if at == 0 && columns.wrote > 2 * HEAD.len() { HEAD } else { "" };
         let wrote =

@@ -112,12 +112,14 @@ impl History {
         title
     }
 
-    /// Returns the title of the difference: which states it compares.
+    /// Returns the title of the difference: which states it compares, and who wrote it if it is the work of one step.
     fn difference_title(&self) -> String {
         let Some((old, new)) = self.pair() else { return "State".into() };
         let mark = if self.base.is_some() { "A " } else { "" };
         let from = if old.is_empty() { "empty".to_string() } else { self.step_name(&old) };
-        format!("State · {mark}{from} → {}", self.step_name(&new))
+        let at = self.under_cursor().filter(|at| self.base.is_none() && self.tree.is_of_nodes(*at));
+        let by = at.map(|at| format!(" · written by {}", text::clean(&self.writers_text(at)))).unwrap_or_default();
+        format!("State · {mark}{from} → {}{by}", self.step_name(&new))
     }
 
     /// Returns the name of a checkpoint: its step. Steps of several branches have the same number, so with another branch its

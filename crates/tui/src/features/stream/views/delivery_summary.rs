@@ -209,17 +209,18 @@ impl Summary<'_> {
     /// Returns the strip of events per second, and the last reconnect.
     fn connection(&self) -> Line {
         let rates = &self.delivery().rates;
-        let count = if self.width < MIN_WIDE { 18 } else { BUCKETS };
+        let count = if self.width < MIN_WIDE { 14 } else { BUCKETS };
         let buckets = rates.buckets(self.until(), BUCKET, count);
         let most = buckets.iter().flatten().map(|rate| u64::from(rate.events)).max().unwrap_or(0);
         let cells = strip::strip(buckets.iter().map(|rate| rate.map(|rate| u64::from(rate.events))), most);
-        let mut line = Line::of(Tone::Dim, "ev/s  ").with(Tone::Plain, &cells);
+        let mut line = Line::of(Tone::Dim, "events/s  ").with(Tone::Plain, &cells);
         if !cells.is_empty() {
             line.push(Tone::Plain, "   ");
         }
         let over = Duration::from_secs(u64::try_from(BUCKET).unwrap_or(0) * buckets.len() as u64);
         if !buckets.is_empty() {
-            line.push(Tone::Dim, &format!("{}, max per {BUCKET}s · ", text::age(over)));
+            let bar = if self.width < MIN_WIDE { "highest" } else { "busiest second" };
+            line.push(Tone::Dim, &format!("last {}, {bar} of each {BUCKET}s · ", text::age(over)));
         }
         if rates.peak() == 0 {
             line.push(Tone::Dim, if self.is_over { "nothing received live" } else { "nothing received live yet" });
@@ -333,7 +334,7 @@ impl Summary<'_> {
             let date = self.prices.date.as_deref().map(|date| format!(", {}", text::clean(date))).unwrap_or_default();
             foot.push(format!("prices: config{date}"));
         }
-        foot.extend(run.work.tokens_per_second().map(|rate| format!("{rate:.0} tok/s in {name}")));
+        foot.extend(run.work.tokens_per_second().map(|rate| format!("{rate:.0} tok/s while {name} wrote")));
         if !foot.is_empty() {
             lines.push(Line::of(Tone::Dim, &foot.join(" · ")));
         }

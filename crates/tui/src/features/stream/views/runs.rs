@@ -242,7 +242,8 @@ pub fn run_numbers(run: &RunMetrics, until: Option<Timestamp>) -> Vec<String> {
     numbers
 }
 
-/// Returns when a run sent its first token, from its start. This is not the time to first token of a model call.
+/// Returns when a run sent its first token, from its start. This is not the time to first token of a model call, so it has other
+/// words.
 fn first_token_after(run: &RunMetrics) -> Option<String> {
-    run.to_first_token().map(|first| format!("first token after {}", precise(first)))
+    run.to_first_token().map(|first| format!("first token {} into the run", precise(first)))
 }

@@ -343,9 +343,9 @@ fn bracket(axis: &Axis, (attempt, is_waiting): (&Attempt, bool), shown: Shown, g
     let only = if shown.only_critical { Some("critical path only".to_string()) } else { None };
     let waited = axis.waited();
     let waited = (!waited.is_zero()).then(|| format!("{} waiting cut at ◆", span(waited)));
-    let waits = is_waiting.then(|| "waiting for an answer since ◆".to_string());
+    let waits = is_waiting.then(|| "waiting since ◆".to_string());
     let order = shown.order.map(|order| format!("by {order}"));
-    let parts = [only, Some(part), order, Some(clock(attempt).to_string()), waited, waits];
+    let parts = [waits, only, Some(part), order, Some(clock(attempt).to_string()), waited];
     line.push(Tone::Dim, &parts.into_iter().flatten().collect::<Vec<_>>().join(" · "));
     line
 }

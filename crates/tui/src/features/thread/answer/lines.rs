@@ -129,7 +129,7 @@ impl AnswerCard {
             (Draft::Fields(form, _), None) => {
                 form.title.as_ref().map(|title| format!("form from the question's schema: {title}"))
             }
-            (_, node) => node.map(|node| format!("asked by {node}")),
+            (_, node) => node.map(|node| format!("node {node}")),
         };
         let right = if self.is_left_out(at) { Some("no longer open".into()) } else { right };
         let mut lines = Vec::new();

@@ -17,7 +17,7 @@ pub(super) fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'stati
         return checked.map(|checked| ("thread", checked)).into_iter().collect();
     }
     for question in status.questions() {
-        let place = question.node.as_deref().map(|node| format!(" · asked by {node}")).unwrap_or_default();
+        let place = question.node.as_deref().map(|node| format!(" · node {node}")).unwrap_or_default();
         evidence.push(("question", format!("{}{place}", question.summary())));
     }
     evidence.extend(view.stuck.iter().map(|sign| ("stuck", sign.evidence())));
