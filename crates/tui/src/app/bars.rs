@@ -3,6 +3,7 @@
 use super::hints::hints;
 use super::tabs::{self, Fitted, Tab};
 use super::{App, Overlay, Pane};
+use crate::features::inbox::Tally;
 use crate::input::action::Context;
 use crate::session::msg::NextPoll;
 use crate::session::profile::{Health, ProfileState};
@@ -96,23 +97,40 @@ pub(super) fn header_layout(app: &App, width: u16) -> Header {
     Header { start, tabs, right }
 }
 
-/// Returns what waits and what failed, by the rows of the inbox; empty while that is unknown and for zeros.
+/// Returns what waits and what failed, by the rows of the inbox; nothing for zeros. A number that may be higher, because a server
+/// was not checked, has a `+`; one with rows that the newest requests did not confirm is dim and has a `?`.
 fn counters(app: &App, in_words: bool) -> Line {
-    let counts = app.inbox.counts().unwrap_or_default();
+    let Tally { counts, stale, is_whole, is_asking, unchecked } = app.inbox.tally();
     let mut line = Line::new();
+    // The first answers are about to come. A server that takes long counts as not checked.
+    if is_asking && unchecked == 0 {
+        return line;
+    }
     let shown = [
-        (counts.waiting, "◆", "waiting", (Tone::Waiting, Tone::Waiting)),
-        (counts.failed, "✗", "failed", (Tone::Bad, Tone::Bad)),
-        (counts.stuck, "?", "stuck", STUCK),
+        (counts.waiting, stale.waiting, "◆", "waiting", (Tone::Waiting, Tone::Waiting)),
+        (counts.failed, stale.failed, "✗", "failed", (Tone::Bad, Tone::Bad)),
+        (counts.stuck, stale.stuck, "?", "stuck", STUCK),
     ];
-    for (count, glyph, word, tone) in shown.into_iter().filter(|shown| shown.0 > 0) {
-        let gap = match (line.right.is_empty(), in_words) {
-            (true, _) => "",
-            (false, true) => "   ",
-            (false, false) => "  ",
+    let gap = |line: &Line| match (line.right.is_empty(), in_words) {
+        (true, _) => "",
+        (false, true) => "   ",
+        (false, false) => "  ",
+    };
+    for (count, stale, glyph, word, tone) in shown.into_iter().filter(|shown| shown.0 > 0) {
+        let (sign, tone) = match (stale > 0, is_whole) {
+            (true, _) => ("?", (Tone::Dim, Tone::Dim)),
+            (false, false) => ("+", tone),
+            (false, true) => ("", tone),
         };
-        let text = if in_words { format!("{count} {word}") } else { count.to_string() };
-        line = line.right(Tone::Plain, gap).right(tone.0, &format!("{glyph} ")).right(tone.1, &text);
+        let text = if in_words { format!("{count}{sign} {word}") } else { format!("{count}{sign}") };
+        let space = gap(&line);
+        line = line.right(Tone::Plain, space).right(tone.0, &format!("{glyph} ")).right(tone.1, &text);
+    }
+    // In few columns the signs of the numbers are enough.
+    if unchecked > 0 && (in_words || line.right.is_empty()) {
+        let said = if in_words { format!("? {unchecked} not checked") } else { "◆ ?".to_string() };
+        let space = gap(&line);
+        line = line.right(Tone::Plain, space).right(Tone::Dim, &said);
     }
     if !line.right.is_empty() {
         line = line.right(Tone::Plain, "   ");

@@ -4,6 +4,8 @@ use super::{App, Overlay, Pane};
 use crate::features::deployments::list::Row;
 use crate::features::glance::{Count, Facts, GlancePage, Opens, Rank, Reason, STRIP, Tile};
 use crate::features::stream::viewer::sum_of_rates;
+use crate::session::Lookup;
+use crate::session::threads_known::ThreadsKnown;
 use crate::widgets::line::Tone;
 use crate::widgets::status::STUCK;
 use crate::widgets::theme::{deployment_badge, phase_glyph};
@@ -61,9 +63,9 @@ impl App {
     /// Returns what is shown at a glance.
     pub(super) fn glance_facts(&self) -> Facts {
         let listing = self.inbox.listing();
-        let is_known = self.inbox.counts().is_some();
+        let tally = self.inbox.tally();
         // None found is only known if every server answered: a zero means that all is well.
-        let number = |found: usize| (is_known && (found > 0 || listing.failed.is_empty())).then_some(found);
+        let number = |found: usize| (found > 0 || tally.is_whole).then_some(found);
         let of = |group: InboxGroup| -> Vec<&InboxRow> {
             listing.rows.iter().map(|row| &row.row).filter(|row| row.group() == group).collect()
         };
@@ -77,16 +79,22 @@ impl App {
         let count = |rows: &[&InboxRow], one: Option<&&InboxRow>, word: &str| {
             let (age, place) = one.map(|row| (age(row), place(row))).unwrap_or_default();
             let detail = if age.is_empty() { String::new() } else { format!("{word} {age}") };
-            Count { number: number(rows.len()), detail, brief: (age, place.clone()), place }
+            Count { number: number(rows.len()), detail, brief: (age, place.clone()), place, ..Count::default() }
+        };
+        // Without every answer there may be more; a number with rows that are not confirmed may be anything.
+        let sign = |count: Count, stale: usize| {
+            let more = if tally.is_whole { "" } else { "+" };
+            Count { sign: if stale > 0 { "?" } else { more }, ..count }
         };
         let oldest = waiting.iter().min_by_key(|row| row.since());
         let newest = failed.iter().max_by_key(|row| row.since());
         let running: usize = self.deployments.list.rows.iter().map(|row| row.counts.running()).sum();
         let updated = self.session.profiles.iter().filter_map(|profile| profile.loaded_at).max();
         Facts {
-            waiting: count(&waiting, oldest, "oldest"),
-            failed: count(&failed, newest, "newest"),
-            running: Count { number: number(running), ..self.rate_now() },
+            waiting: sign(count(&waiting, oldest, "oldest"), tally.stale.waiting),
+            failed: sign(count(&failed, newest, "newest"), tally.stale.failed),
+            running: sign(Count { number: number(running), ..self.rate_now() }, 0),
+            unchecked: tally.unchecked,
             tiles: self.glance_tiles(),
             updated_at: updated,
             is_measuring: self.is_measuring(),
@@ -99,7 +107,7 @@ impl App {
         let rate = format!("{} {}/s", text::count(sum.rate), sum.unit);
         let streams = if sum.streams == 1 { "1 open stream".into() } else { format!("{} open streams", sum.streams) };
         let brief = (rate.clone(), format!("in {} open", sum.streams));
-        Count { number: None, detail: format!("{rate} in {streams}"), place: sum.strip, brief }
+        Count { detail: format!("{rate} in {streams}"), place: sum.strip, brief, ..Count::default() }
     }
 
     /// Returns whether the rate of the open streams changes with the next second.
@@ -162,6 +170,7 @@ impl App {
         }
         let number = |n: usize, word: &str| Reason::from(format!("{} {word}", text::count(n as u64)));
         let (counts, mut states) = (row.counts, vec![self.state_of_revision(row)]);
+        let known = row.server(&self.session.profiles).map(|server| self.threads_known(&server));
         if counts.failed > 0 {
             let reason = number(counts.failed, "failed");
             states.push(state(Rank::Failed, "✗", Tone::Bad, About::FailedThreads, reason));
@@ -182,6 +191,16 @@ impl App {
             let (rank, glyph, tone) =
                 if is_known { (Rank::Good, "●", Tone::Good) } else { (Rank::Unknown, "?", Tone::Dim) };
             states.push(state(rank, glyph, tone, About::Deployment, number(counts.running(), "running")));
+        }
+        // Nothing says that a deployment is well while its threads are not known.
+        let unknown = match known {
+            Some(ThreadsKnown::Asking) => Some("asking for threads…".to_string()),
+            Some(ThreadsKnown::Unread(why)) => Some(format!("threads not read: {why}")),
+            Some(ThreadsKnown::Now | ThreadsKnown::AsOf(_)) | None => None,
+        };
+        if let Some(said) = unknown {
+            states.retain(|state| state.rank != Rank::Good);
+            states.push(state(Rank::Unknown, "?", Tone::Dim, About::Deployment, said.into()));
         }
         if states.len() > 1 {
             states.retain(|state| state.reason.text != IDLE);

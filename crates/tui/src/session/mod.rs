@@ -24,6 +24,7 @@ pub mod saved_tabs;
 pub mod subject;
 pub mod subscription;
 pub mod thread;
+pub mod threads_known;
 
 pub use component::{Component, Cx, Lookup};
 pub use page::{Page, Paged};

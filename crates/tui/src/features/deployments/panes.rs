@@ -7,7 +7,7 @@ use crate::input::action::{Action, Context};
 use crate::session::msg::{Described, Effect, LogRef, RevisionRef};
 use crate::session::profile::ProfileState;
 use crate::session::subject::Subject;
-use crate::session::{Component, Cx, Requests, Route, Session};
+use crate::session::{Component, Cx, Lookup, Requests, Route, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::Line;
@@ -61,11 +61,14 @@ impl Deployments {
     }
 
     /// Returns whether a list without a frame has a title, because it says more than the number of deployments.
-    pub fn has_title(&self, session: &Session) -> bool {
+    pub fn has_title(&self, session: &Session, lookup: &dyn Lookup) -> bool {
         let is_plain = self.list.filter().is_empty() && self.list.marked.is_empty() && self.watches.is_empty();
         let is_complete =
             |p: &ProfileState| !p.control_plane || (p.loaded_at.is_some() && p.error.is_none() && p.partial.is_none());
-        !is_plain || self.list.sort() != Sort::default() || !session.profiles.iter().all(is_complete)
+        !is_plain
+            || !lookup.unread_servers().is_empty()
+            || self.list.sort() != Sort::default()
+            || !session.profiles.iter().all(is_complete)
     }
 
     /// Draws the revisions. `has_details`: whether the details of the selected one are beside them.

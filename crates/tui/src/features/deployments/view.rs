@@ -6,6 +6,7 @@ use super::last_day::{Past, hours, strip};
 use super::list::{Live, Row};
 use crate::session::Cx;
 use crate::session::profile::ProfileState;
+use crate::session::threads_known::ThreadsKnown;
 use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Piece, Tone};
@@ -87,6 +88,15 @@ pub(super) fn title(d: &Deployments, cx: &Cx<'_>) -> Line {
             (None, _) => {}
         }
     }
+    match cx.lookup.unread_servers().as_slice() {
+        [] => {}
+        [(name, why)] => add(Tone::Plain, &format!("{name}: threads not read ({why})")),
+        several => {
+            let names: Vec<&str> = several.iter().take(3).map(|(name, _)| *name).collect();
+            let more = if several.len() > 3 { format!(" and {} more", several.len() - 3) } else { String::new() };
+            add(Tone::Plain, &format!("threads not read: {}{more}", names.join(", ")));
+        }
+    }
     if !list.marked.is_empty() {
         add(Tone::Accent, &format!("{} marked", list.marked.len()));
     }
@@ -139,9 +149,9 @@ fn cell(d: &Deployments, cx: &Cx<'_>, profile: &ProfileState, row: &Row, place: 
             Some(past) => strip(&hours(past, row.newest.as_ref(), profile.server_time(now))),
             None => Line::new(),
         },
-        Column::Busy => count(Tone::Plain, row.counts.busy),
-        Column::Waiting => count(Tone::Waiting, row.counts.waiting),
-        Column::Failed => count(Tone::Bad, row.counts.failed),
+        Column::Busy => count(Tone::Plain, row.counts.busy, cx, row),
+        Column::Waiting => count(Tone::Waiting, row.counts.waiting, cx, row),
+        Column::Failed => count(Tone::Bad, row.counts.failed, cx, row),
         Column::Message => {
             let subject = row.newest.as_ref().and_then(|revision| d.subjects.of(revision));
             Line::of(Tone::Plain, &text::fit(subject.unwrap_or_default(), place.width.into()))
@@ -151,9 +161,16 @@ fn cell(d: &Deployments, cx: &Cx<'_>, profile: &ProfileState, row: &Row, place: 
     }
 }
 
-/// Returns a number; nothing for zero.
-fn count(tone: Tone, number: usize) -> Line {
-    if number == 0 { Line::new() } else { Line::of(tone, &text::count(number as u64)) }
+/// Returns a number of a row's threads; nothing for a zero that is known.
+fn count(tone: Tone, number: usize, cx: &Cx<'_>, row: &Row) -> Line {
+    let known = row.server(&cx.session.profiles).map(|server| cx.lookup.threads_known(&server));
+    match (number, known) {
+        (0, Some(ThreadsKnown::Asking)) => Line::of(Tone::Dim, "…"),
+        (0, Some(ThreadsKnown::Unread(_))) => Line::of(Tone::Dim, "?"),
+        (0, _) => Line::new(),
+        (_, Some(ThreadsKnown::AsOf(_))) => Line::of(Tone::Dim, &text::count(number as u64)),
+        _ => Line::of(tone, &text::count(number as u64)),
+    }
 }
 
 /// Returns what the newest revision was made from.
@@ -272,9 +289,9 @@ fn server_cell(cx: &Cx<'_>, row: &Row, column: Column) -> Line {
             };
             Line::of(tone, glyph).with(of_word, &word)
         }
-        Column::Busy => count(Tone::Plain, row.counts.busy),
-        Column::Waiting => count(Tone::Waiting, row.counts.waiting),
-        Column::Failed => count(Tone::Bad, row.counts.failed),
+        Column::Busy => count(Tone::Plain, row.counts.busy, cx, row),
+        Column::Waiting => count(Tone::Waiting, row.counts.waiting, cx, row),
+        Column::Failed => count(Tone::Bad, row.counts.failed, cx, row),
         Column::Url => Line::of(Tone::Dim, row.url.as_deref().unwrap_or_default()),
         _ => Line::new(),
     }

@@ -21,6 +21,8 @@ pub struct Facts {
     pub failed: Count,
     /// Threads with an active run.
     pub running: Count,
+    /// The number of servers and lists that could not be read.
+    pub unchecked: usize,
     pub tiles: Vec<Tile>,
     /// When the newest data arrived.
     pub updated_at: Option<Timestamp>,
@@ -33,6 +35,8 @@ pub struct Facts {
 pub struct Count {
     /// `None` while it is unknown.
     pub number: Option<usize>,
+    /// `+` if there may be more, `?` if it is not confirmed.
+    pub sign: &'static str,
     /// For example `oldest 36m`.
     pub detail: String,
     /// Where the one that the detail is about is, or a strip.

@@ -29,19 +29,25 @@ pub fn strip(facts: &Facts, session: &Session, area: Area, canvas: &mut Canvas<'
         let label = if third >= 40 { long } else { short };
         draw_count(canvas, part, count, label, tone, session.settings.ascii);
     }
+    let unchecked = match facts.unchecked {
+        0 => Line::new(),
+        number => Line::new().right(Tone::Dim, &format!("? {number} not checked   ")),
+    };
     if let Some(at) = facts.updated_at {
         let is_stale = session.now.duration_since(at) > STALE;
         let age = Duration::try_from(session.now.duration_since(at)).unwrap_or_default();
         let said = match is_stale {
-            true => Line::new().right(Tone::Bad, &format!("updated {} ago", text::age(age))),
-            false => Line::new().right(Tone::Dim, &format!("updated {}", session.clock(at))),
+            true => unchecked.right(Tone::Bad, &format!("updated {} ago", text::age(age))),
+            false => unchecked.right(Tone::Dim, &format!("updated {}", session.clock(at))),
         };
         canvas.line_for_right(area.x, area.y, area.w.saturating_sub(1), &said);
+    } else {
+        canvas.line_for_right(area.x, area.y, area.w.saturating_sub(1), &unchecked);
     }
 }
 
 fn draw_count(canvas: &mut Canvas<'_>, area: Area, count: &Count, label: &str, tone: Tone, ascii: bool) {
-    let tone = if count.number.unwrap_or(0) == 0 { Tone::Dim } else { tone };
+    let tone = if count.number.unwrap_or(0) == 0 || count.sign == "?" { Tone::Dim } else { tone };
     // More than three digits have no room, and say no more than three.
     let number = count.number.map(|number| number.min(999));
     let x = area.x + if area.w >= 40 { 3 } else { 1 };
@@ -49,6 +55,9 @@ fn draw_count(canvas: &mut Canvas<'_>, area: Area, count: &Count, label: &str, t
     let used = number.map_or(digits::WIDTH, digits::width);
     let (at, room) = (x + used + 2, (area.x + area.w).saturating_sub(x + used + 3));
     canvas.foreign(at, area.y + 2, room, label, Tone::Strong);
+    if number.is_some() {
+        canvas.foreign(at - 2, area.y + 1, 1, count.sign, tone);
+    }
     let fits = text::width(&count.detail) <= usize::from(room);
     let (detail, place) = if fits { (&count.detail, &count.place) } else { (&count.brief.0, &count.brief.1) };
     canvas.foreign(at, area.y + 3, room, detail, Tone::Dim);
