@@ -1,10 +1,11 @@
 //! What is shown of agent servers that could not be read, were not read yet, or whose data is outdated: never an all-clear.
 
 use crate::inbox::{answer, approval, listed};
-use runtail_api::Kind;
+use ratatui::style::{Color, Modifier};
+use runtail_api::{Kind, ServerInfo, ServerKind};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::subscriptions;
-use runtail_tui::session::msg::{ServerRef, SubscriptionId};
+use runtail_tui::session::msg::{EffectResult, NextPoll, ServerRef, SubscriptionEvent, SubscriptionId};
 
 /// Returns the agent servers that the inbox polls.
 fn servers(dash: &Dash) -> Vec<ServerRef> {
@@ -37,7 +38,7 @@ fn a_tile_is_not_idle_while_its_threads_are_unknown() {
     let mut dash = demo_like((140, 40));
     dash.keys("PP");
     let screen = dash.screen();
-    assert!(screen.contains("? support-bot us") && screen.contains("asking for threads…"), "{screen}");
+    assert!(screen.contains("? support-bot us") && screen.contains("asking…"), "{screen}");
     assert!(!screen.contains("idle"), "{screen}");
     fail_all(&mut dash);
     let screen = dash.screen();
@@ -88,4 +89,113 @@ fn header_counters_are_qualified_until_every_server_was_read() {
     let mut dash = crate::inbox::dash((80, 24));
     fail_all(&mut dash);
     assert!(header(&mut dash).contains("◆ ?"), "{}", header(&mut dash));
+}
+
+/// Returns the modifiers and colors of a text in the first line.
+fn header_style(dash: &mut Dash, text: &str) -> (Color, Modifier) {
+    let line = header(dash);
+    let at = line.find(text).unwrap_or_else(|| panic!("no {text}: {line}"));
+    let x = line[..at].chars().count() as u16;
+    let buffer = dash.buffer();
+    (buffer[(x, 0)].fg, buffer[(x, 0)].modifier)
+}
+
+#[test]
+fn any_failed_request_marks_the_profile_at_once() {
+    let mut dash = demo_like((140, 40));
+    assert!(header(&mut dash).ends_with("us ●  eu ●"), "{}", header(&mut dash));
+    let triage = server(&dash, "triage");
+    answer(&mut dash, &triage, Err(Kind::Network));
+    assert!(header(&mut dash).ends_with("us ✗ 1 server  eu ●"), "{}", header(&mut dash));
+    answer(&mut dash, &triage, listed(Vec::new()));
+    assert!(header(&mut dash).ends_with("us ●  eu ●"), "{}", header(&mut dash));
+    // Revisions of prod-eu are polled more often than its list.
+    let revisions = |key: &SubscriptionId| matches!(key, SubscriptionId::Revisions(..));
+    let error = dash.error("prod-eu", Kind::Network);
+    let next = NextPoll::At(dash.now + jiff::SignedDuration::from_secs(9));
+    dash.answer(revisions, SubscriptionEvent::Revisions(Err(error), next));
+    let screen = dash.screen();
+    assert!(header(&mut dash).contains("eu ✗ no connection"), "{screen}");
+    assert!(screen.contains("eu: no connection, as of "), "{screen}");
+    let buffer = dash.buffer();
+    let below: Vec<_> = buffer.content.iter().filter(|cell| cell.symbol() == "◐").collect();
+    assert!(below.iter().all(|cell| cell.fg == Color::Reset && cell.modifier.contains(Modifier::DIM)), "{screen}");
+    // The control plane answers again, whatever it says.
+    let error = dash.error("prod-eu", Kind::NotFound);
+    dash.answer(revisions, SubscriptionEvent::Revisions(Err(error), next));
+    assert!(header(&mut dash).ends_with("us ●  eu ●"), "{}", header(&mut dash));
+}
+
+#[test]
+fn an_agent_server_that_stops_answering_is_not_up() {
+    let mut dash = crate::inbox::dash((140, 40));
+    let lab = server(&dash, "lab");
+    let info = ServerInfo { kind: ServerKind::Python, version: "1".into(), raw: serde_json::Value::Null };
+    dash.done(EffectResult::Info(lab.clone(), Ok(info)));
+    assert!(row(&mut dash, "lab           lab").contains("● up"), "{}", dash.screen());
+    answer(&mut dash, &lab, Err(Kind::Network));
+    assert!(row(&mut dash, "lab           lab").contains("✗ down"), "{}", dash.screen());
+    assert!(header(&mut dash).contains("lab ✗ no connection"), "{}", header(&mut dash));
+}
+
+#[test]
+fn counters_with_outdated_rows_are_dim() {
+    let mut dash = demo_like((140, 40));
+    let waiting = approval(&dash);
+    for server in servers(&dash) {
+        let rows = if &*server.name == "triage" { vec![waiting.clone()] } else { Vec::new() };
+        answer(&mut dash, &server, listed(rows));
+    }
+    assert_eq!(header_style(&mut dash, "1 waiting").0, Color::Yellow);
+    assert!(header(&mut dash).contains("✗ 1 failed"), "{}", header(&mut dash));
+    fail_all(&mut dash);
+    for profile in ["prod-us", "prod-eu"] {
+        dash.fails(move |key| *key == SubscriptionId::Deployments(profile.into()), Kind::Network);
+    }
+    let expected = (Color::Reset, Modifier::DIM);
+    assert_eq!(header_style(&mut dash, "1? waiting"), expected);
+    assert_eq!(header_style(&mut dash, "1? failed"), expected, "{}", header(&mut dash));
+    assert!(header(&mut dash).contains("? 5 not checked"), "{}", header(&mut dash));
+}
+
+#[test]
+fn a_request_that_takes_long_is_shown() {
+    let mut dash = demo_like((140, 40));
+    for server in servers(&dash) {
+        answer(&mut dash, &server, listed(Vec::new()));
+    }
+    let triage = server(&dash, "triage");
+    let inbox = |key: &SubscriptionId| *key == SubscriptionId::Inbox("prod-us".into());
+    let overdue = SubscriptionEvent::Overdue { server: Some(triage.clone()), since: dash.now };
+    dash.pass(15);
+    dash.answer(inbox, overdue);
+    assert!(header(&mut dash).contains("us ◐ asking 15s"), "{}", header(&mut dash));
+    assert!(header(&mut dash).contains("? 1 not checked"), "{}", header(&mut dash));
+    assert!(dash.app.next_tick().is_some_and(|tick| tick <= std::time::Duration::from_secs(1)));
+    answer(&mut dash, &triage, listed(Vec::new()));
+    assert!(header(&mut dash).contains("us ●  eu ●"), "{}", header(&mut dash));
+    let list = |key: &SubscriptionId| *key == SubscriptionId::Deployments("prod-eu".into());
+    let overdue = SubscriptionEvent::Overdue { server: None, since: dash.now };
+    dash.pass(12);
+    dash.answer(list, overdue);
+    assert!(header(&mut dash).contains("eu ◐ asking 12s"), "{}", header(&mut dash));
+}
+
+#[test]
+fn outdated_tiles_keep_their_last_state() {
+    let mut dash = demo_like((140, 40));
+    for server in servers(&dash) {
+        answer(&mut dash, &server, listed(Vec::new()));
+    }
+    dash.keys("PP");
+    dash.pass(600);
+    dash.fails(|key| *key == SubscriptionId::Deployments("prod-us".into()), Kind::Network);
+    let screen = dash.screen();
+    assert!(screen.contains("? invoice-agent us") && screen.contains("BUILD_FAILED 41m · as of 14:00"), "{screen}");
+    assert!(screen.contains("? support-bot us") && screen.contains("idle · as of 14:00"), "{screen}");
+    assert!(!screen.contains("not up to date"), "{screen}");
+    let buffer = dash.buffer();
+    let filled =
+        buffer.content.iter().filter(|cell| cell.symbol() == "B" && cell.modifier.contains(Modifier::REVERSED));
+    assert_eq!(filled.count(), 0, "an outdated tile is dim: {screen}");
 }

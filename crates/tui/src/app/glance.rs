@@ -9,6 +9,7 @@ use crate::session::threads_known::ThreadsKnown;
 use crate::widgets::line::Tone;
 use crate::widgets::status::STUCK;
 use crate::widgets::theme::{deployment_badge, phase_glyph};
+use jiff::Timestamp;
 use runtail_core::model::{InboxGroup, InboxRow, Phase};
 use runtail_core::text;
 use std::time::Duration;
@@ -127,6 +128,7 @@ impl App {
                 name: profile.name.to_string(),
                 region: String::new(),
                 reasons: vec![format!("{}, not listed", error.badge()).into()],
+                is_outdated: false,
                 opens: Opens::Profiles,
             })
         });
@@ -140,8 +142,18 @@ impl App {
         };
         let mut states = self.states(row);
         states.sort_by_key(|state| state.rank);
+        let as_of = self.outdated_since(row);
         let first = states.first();
-        let (rank, glyph, tone) = first.map_or((Rank::Unknown, "?", Tone::Dim), |one| (one.rank, one.glyph, one.tone));
+        // What the control plane reports of the revision is current while it answers.
+        let is_listed = self.session.profiles.get(row.profile).is_some_and(|profile| profile.problem().is_none());
+        let is_current = |one: &State| is_listed && matches!(one.about, About::Deployment) && one.rank != Rank::Good;
+        let is_outdated = as_of.is_some() && !first.is_some_and(is_current);
+        let (rank, glyph, tone) = match (first, is_outdated) {
+            // The last known state stays in words.
+            (Some(one), true) => (if one.rank == Rank::Good { Rank::Unknown } else { one.rank }, "?", Tone::Dim),
+            (Some(one), false) => (one.rank, one.glyph, one.tone),
+            (None, _) => (Rank::Unknown, "?", Tone::Dim),
+        };
         let server = || row.server(&self.session.profiles);
         let opens = match first.map(|state| state.about) {
             Some(About::Waiting | About::Stuck) => server().map_or_else(deployment, Opens::Inbox),
@@ -155,22 +167,39 @@ impl App {
             tone,
             name: row.name.clone(),
             region: row.tag.to_string(),
-            reasons: states.into_iter().map(|state| state.reason).filter(|one| !one.text.is_empty()).collect(),
+            reasons: states
+                .into_iter()
+                .map(|state| state.reason)
+                .filter(|one| !one.text.is_empty())
+                .chain(as_of.map(|at| format!("as of {}", self.session.dated_minute(at)).into()))
+                .collect(),
+            is_outdated,
             opens,
         }
     }
 
+    /// Returns how current the numbers of a row's threads are; `None` without an agent server.
+    fn known_of(&self, row: &Row) -> Option<ThreadsKnown> {
+        row.server(&self.session.profiles).map(|server| self.threads_known(&server))
+    }
+
+    /// Returns the time of what is known of a row, if its control plane or its agent server no longer answers.
+    fn outdated_since(&self, row: &Row) -> Option<Timestamp> {
+        let profile = self.session.profiles.get(row.profile).filter(|_| row.deployment.is_some());
+        let listed = profile.filter(|profile| profile.problem().is_some()).and_then(|profile| profile.loaded_at);
+        let read = match self.known_of(row) {
+            Some(ThreadsKnown::AsOf(at)) => Some(at),
+            _ => None,
+        };
+        listed.into_iter().chain(read).min()
+    }
+
     /// Returns what is to be said of a row: of its threads, and of its newest revision or an unusual status.
     fn states(&self, row: &Row) -> Vec<State> {
-        let profile = self.session.profiles.get(row.profile);
         let state = |rank, glyph, tone, about, reason: Reason| State { rank, glyph, tone, about, reason };
-        if profile.is_some_and(|profile| profile.error.is_some()) && row.deployment.is_some() {
-            let said = "not up to date".to_string();
-            return vec![state(Rank::Unknown, "?", Tone::Dim, About::Deployment, said.into())];
-        }
         let number = |n: usize, word: &str| Reason::from(format!("{} {word}", text::count(n as u64)));
         let (counts, mut states) = (row.counts, vec![self.state_of_revision(row)]);
-        let known = row.server(&self.session.profiles).map(|server| self.threads_known(&server));
+        let known = self.known_of(row);
         if counts.failed > 0 {
             let reason = number(counts.failed, "failed");
             states.push(state(Rank::Failed, "✗", Tone::Bad, About::FailedThreads, reason));
@@ -194,13 +223,15 @@ impl App {
         }
         // Nothing says that a deployment is well while its threads are not known.
         let unknown = match known {
-            Some(ThreadsKnown::Asking) => Some("asking for threads…".to_string()),
-            Some(ThreadsKnown::Unread(why)) => Some(format!("threads not read: {why}")),
+            Some(ThreadsKnown::Asking) => Some(Reason::from("asking…".to_string())),
+            Some(ThreadsKnown::Unread(why)) => {
+                Some(Reason { text: "threads not read".into(), detail: format!(": {why}"), brief: String::new() })
+            }
             Some(ThreadsKnown::Now | ThreadsKnown::AsOf(_)) | None => None,
         };
         if let Some(said) = unknown {
             states.retain(|state| state.rank != Rank::Good);
-            states.push(state(Rank::Unknown, "?", Tone::Dim, About::Deployment, said.into()));
+            states.push(state(Rank::Unknown, "?", Tone::Dim, About::Deployment, said));
         }
         if states.len() > 1 {
             states.retain(|state| state.reason.text != IDLE);

@@ -212,6 +212,14 @@ impl Session {
         at.to_zoned(self.settings.tz.clone()).strftime("%H:%M:%S").to_string()
     }
 
+    /// Returns a time of day without seconds, with the date if it is not today.
+    pub fn dated_minute(&self, at: Timestamp) -> String {
+        let said = self.dated_clock(at);
+        said.rsplit_once(':')
+            .filter(|_| said.matches(':').count() == 2)
+            .map_or(said.clone(), |(minute, _)| minute.into())
+    }
+
     /// Returns a time of day, with the date if it is not today.
     pub fn dated_clock(&self, at: Timestamp) -> String {
         let zoned = at.to_zoned(self.settings.tz.clone());

@@ -33,7 +33,7 @@ pub(super) fn deployments(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>)
         let Some(profile) = cx.session.profiles.get(row.profile) else { continue };
         for place in &columns {
             // Outdated rows are dim; the header shows their age.
-            let stale = profile.error.is_some() && row.deployment.is_some();
+            let stale = profile.problem().is_some() && row.deployment.is_some();
             let line = cell(d, cx, profile, row, place);
             draw_cell(canvas, rows.x, y, place, line, stale);
         }
@@ -79,7 +79,7 @@ pub(super) fn title(d: &Deployments, cx: &Cx<'_>) -> Line {
         add(Tone::Dim, &format!("loading {}…", loading.join(", ")));
     }
     for profile in cx.session.profiles.iter().filter(|p| p.control_plane) {
-        let why = profile.error.as_ref().or(profile.partial.as_ref()).map(ApiError::badge);
+        let why = profile.problem().or(profile.partial.as_ref()).map(ApiError::badge);
         match (why, profile.loaded_at) {
             (Some(why), None) => add(Tone::Plain, &format!("{}: {why}, not listed", profile.tag())),
             (Some(why), Some(at)) => {
@@ -279,14 +279,17 @@ fn server_cell(cx: &Cx<'_>, row: &Row, column: Column) -> Line {
         Column::Region => Line::of(Tone::Dim, region(cx, row)),
         Column::Newest => {
             let info = row.server(&cx.session.profiles).and_then(|server| cx.lookup.server_info(&server));
-            let (glyph, tone, word, of_word) = match info.map(|i| (&i.error, &i.value)) {
-                Some((Some(error), _)) if matches!(error.kind, Kind::NoConnection | Kind::Network) => {
-                    ("✗ ", Tone::Bad, "down".to_string(), Tone::Bad)
-                }
-                Some((Some(error), _)) => ("✗ ", Tone::Bad, error.badge(), Tone::Bad),
-                Some((None, Some(_))) => ("● ", Tone::Good, "up".into(), Tone::Plain),
-                _ => ("◐ ", Tone::Moving, "checking".into(), Tone::Plain),
-            };
+            // A later request than that for the info may have failed.
+            let failed = row.server(&cx.session.profiles).and_then(|server| cx.lookup.server_problem(&server));
+            let (glyph, tone, word, of_word) =
+                match failed.map(|e| (Some(e), None)).or(info.map(|i| (i.error.as_ref(), i.value.as_ref()))) {
+                    Some((Some(error), _)) if matches!(error.kind, Kind::NoConnection | Kind::Network) => {
+                        ("✗ ", Tone::Bad, "down".to_string(), Tone::Bad)
+                    }
+                    Some((Some(error), _)) => ("✗ ", Tone::Bad, error.badge(), Tone::Bad),
+                    Some((None, Some(_))) => ("● ", Tone::Good, "up".into(), Tone::Plain),
+                    _ => ("◐ ", Tone::Moving, "checking".into(), Tone::Plain),
+                };
             Line::of(tone, glyph).with(of_word, &word)
         }
         Column::Busy => count(Tone::Plain, row.counts.busy, cx, row),

@@ -114,5 +114,7 @@ pub struct Tile {
     pub region: String,
     /// Its state in a few words, most important first.
     pub reasons: Vec<Reason>,
+    /// Whether its state may have changed since, so that the tile is dim.
+    pub is_outdated: bool,
     pub opens: Opens,
 }

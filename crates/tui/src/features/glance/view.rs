@@ -118,6 +118,7 @@ pub(super) fn merged(tiles: &[Tile], capacity: usize) -> Vec<Tile> {
         name,
         region: String::new(),
         reasons: Vec::new(),
+        is_outdated: false,
         opens: super::Opens::Nothing,
     });
     shown
@@ -131,7 +132,7 @@ pub(super) fn tiles(shown: &[Tile], marks: &[(bool, bool)], grid: Grid, area: Ar
 }
 
 fn draw_tile(tile: &Tile, is_selected: bool, is_new: bool, area: Area, canvas: &mut Canvas<'_>) {
-    let fill = tile.rank.fill();
+    let fill = tile.rank.fill().filter(|_| !tile.is_outdated);
     let edges = if tile.rank.needs_person() {
         ["┏", "━", "┓", "┃", "┗", "┛"]
     } else {
@@ -156,7 +157,7 @@ fn draw_tile(tile: &Tile, is_selected: bool, is_new: bool, area: Area, canvas: &
         }
     }
     let of = |tone: Tone| fill.map_or(tone, |(inside, _)| inside);
-    let is_calm = tile.rank == Rank::Good || tile.rank == Rank::Unknown;
+    let is_calm = tile.is_outdated || tile.rank == Rank::Good || tile.rank == Rank::Unknown;
     let name_tone = match (is_selected || is_new, is_calm) {
         (true, _) => Tone::Strong,
         (false, true) => Tone::Dim,
@@ -213,6 +214,7 @@ mod tests {
             name: format!("deployment {n}"),
             region: "us".into(),
             reasons: Vec::new(),
+            is_outdated: false,
             opens: super::super::Opens::Nothing,
         }
     }

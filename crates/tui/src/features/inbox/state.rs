@@ -187,6 +187,10 @@ pub struct Inbox {
     /// Profiles whose list of deployments is not known: `None` while it is loaded, else why.
     unknown_lists: BTreeMap<Arc<str>, Option<String>>,
     pub(super) reads: BTreeMap<ServerRef, ServerRead>,
+    /// When the pending request to a server was sent, if it takes long.
+    overdue: BTreeMap<ServerRef, Timestamp>,
+    /// The time of the last list of each profile whose control plane no longer answers.
+    stale_lists: BTreeMap<Arc<str>, Timestamp>,
     /// The failed newest revisions, by the id of their deployment's row.
     revisions: BTreeMap<String, FailedDeployment>,
     /// The waiting and failed threads that are known, so that each is notified about once.
@@ -235,6 +239,7 @@ impl Inbox {
         let servers = &self.servers;
         let is_used = |server: &ServerRef| servers.get(&server.profile).is_some_and(|all| all.contains(server));
         self.reads.retain(|server, _| is_used(server));
+        self.overdue.retain(|server, _| is_used(server));
         self.known.retain(|_, known| known.server.as_ref().is_none_or(is_used));
         self.watched.retain(|_, watched| is_used(&watched.server));
         self.revisions.retain(|_, failed| servers.contains_key(&failed.profile));
@@ -297,20 +302,50 @@ impl Inbox {
         self.reads.iter().any(|(server, read)| *server.profile == *profile && read.is_partial())
     }
 
+    /// Sets or removes the time of a request to a server that takes long.
+    pub fn set_overdue(&mut self, server: &ServerRef, since: Option<Timestamp>) {
+        let Some(known) = self.addresses.get(&(server.profile.clone(), address(server).into())).cloned() else {
+            return;
+        };
+        let before = match since {
+            Some(since) => self.overdue.insert(known, since),
+            None => self.overdue.remove(&known),
+        };
+        if before != since {
+            self.relist();
+        }
+    }
+
+    /// Returns when the oldest pending request to a server of a profile was sent, if it takes long.
+    pub fn overdue_since(&self, profile: &str) -> Option<Timestamp> {
+        self.overdue.iter().filter(|(server, _)| *server.profile == *profile).map(|(_, since)| *since).min()
+    }
+
     /// Returns how current the numbers of a server's threads are.
     pub fn threads_known(&self, server: &ServerRef) -> ThreadsKnown {
         let Some(known) = self.addresses.get(&(server.profile.clone(), address(server).into())) else {
             return ThreadsKnown::Unread("not checked".into());
         };
+        let is_overdue = self.overdue.contains_key(known);
         match self.reads.get(known) {
             None => match self.state_of(known) {
                 State::Failed(why) => ThreadsKnown::Unread(why),
+                _ if is_overdue => ThreadsKnown::Unread("no answer yet".into()),
                 _ => ThreadsKnown::Asking,
             },
             Some(ServerRead { is_unlisted: true, .. }) => ThreadsKnown::Unread("not listed".into()),
-            Some(ServerRead { failure: None, .. }) => ThreadsKnown::Now,
+            Some(ServerRead { failure: None, .. }) if !is_overdue => ThreadsKnown::Now,
             Some(ServerRead { complete_at: Some(at), .. }) => ThreadsKnown::AsOf(*at),
             Some(ServerRead { failure: Some(error), .. }) => ThreadsKnown::Unread(short_reason(error)),
+            Some(_) => ThreadsKnown::Unread("no answer yet".into()),
+        }
+    }
+
+    /// Sets which control planes no longer answer, each with the time of its last list.
+    pub fn set_stale_lists(&mut self, stale: BTreeMap<Arc<str>, Timestamp>) {
+        if self.stale_lists != stale {
+            self.stale_lists = stale;
+            self.relist();
         }
     }
 
@@ -420,7 +455,11 @@ impl Inbox {
         for (profile, servers) in self.servers.iter().filter(|(_, servers)| !servers.is_empty()) {
             let states: Vec<(&ServerRef, State)> =
                 servers.iter().map(|server| (server, self.state_of(server))).collect();
-            listing.unchecked += states.iter().filter(|(_, state)| matches!(state, State::Failed(_))).count();
+            let is_unchecked = |server: &ServerRef, state: &State| match state {
+                State::Failed(_) => true,
+                _ => self.overdue.contains_key(server),
+            };
+            listing.unchecked += states.iter().filter(|(server, state)| is_unchecked(server, state)).count();
             let first = &states[0].1;
             let is_uniform = states.iter().all(|(_, state)| state == first);
             let named: Vec<(String, &State)> = match is_uniform {
@@ -439,8 +478,9 @@ impl Inbox {
         for (server, read) in &self.reads {
             let title = self.server_title(server);
             listing.limits.extend(read.limits.iter().map(|limit| format!("{title}: {limit}")));
+            let is_overdue = self.overdue.contains_key(server);
             for thread in &read.threads {
-                let is_stale = read.stale.contains(&thread.thread_id);
+                let is_stale = is_overdue || read.stale.contains(&thread.thread_id);
                 let target = ThreadRef { server: server.clone(), id: thread.thread_id.clone() };
                 let region = region(&server.profile);
                 let key = thread_key(&target);
@@ -456,7 +496,8 @@ impl Inbox {
         }
         listing.rows.extend(self.revisions.iter().map(|(key, failed)| {
             let region = region(&failed.profile).or_else(|| failed.region.clone());
-            failed_row(key, failed, region.as_deref())
+            let as_of = self.stale_lists.get(&failed.profile).copied();
+            Row { as_of, ..failed_row(key, failed, region.as_deref()) }
         }));
         listing.rows.sort_by(|a, b| compare_inbox(&a.row, &b.row));
         self.listing = Arc::new(listing);
@@ -475,6 +516,7 @@ impl Inbox {
 
     fn state_of(&self, server: &ServerRef) -> State {
         match self.reads.get(server) {
+            _ if self.overdue.contains_key(server) => State::Asking,
             None => match self.unknown_lists.get(&server.profile) {
                 Some(Some(why)) => State::Failed(why.clone()),
                 _ => State::Asking,
