@@ -199,3 +199,53 @@ fn outdated_tiles_keep_their_last_state() {
         buffer.content.iter().filter(|cell| cell.symbol() == "B" && cell.modifier.contains(Modifier::REVERSED));
     assert_eq!(filled.count(), 0, "an outdated tile is dim: {screen}");
 }
+
+#[test]
+fn a_tile_of_an_agent_server_has_a_word() {
+    let mut dash = Dash::new("[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n", (140, 40));
+    let local = server(&dash, "local");
+    dash.keys("P");
+    assert!(dash.screen().contains("? local ") && dash.screen().contains("asking…"), "{}", dash.screen());
+    answer(&mut dash, &local, listed(Vec::new()));
+    let screen = dash.screen();
+    assert!(screen.contains("● local ") && screen.contains("   up ") && !screen.contains("local local"), "{screen}");
+    let footer = screen.trim_end().lines().last().unwrap_or_default();
+    assert!(footer.contains("P back") && !footer.contains("at a glance"), "{footer}");
+    answer(&mut dash, &local, Err(Kind::Network));
+    assert!(dash.screen().contains("up · as of 14:00"), "{}", dash.screen());
+}
+
+#[test]
+fn labels_of_counts_are_whole_or_left_away() {
+    let mut dash = demo_like((60, 16));
+    for server in servers(&dash) {
+        answer(&mut dash, &server, listed(Vec::new()));
+    }
+    dash.keys("P");
+    let screen = dash.screen();
+    assert!(screen.contains("At a glance") && !screen.contains("W…") && !screen.contains("WA…"), "{screen}");
+    assert!(screen.contains("FAILED"), "{screen}");
+}
+
+#[test]
+fn a_missing_key_is_named_and_nothing_was_refused() {
+    let mut dash = Dash::new("[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K1\"\n", (140, 40));
+    let error = runtail_api::ApiError {
+        kind: Kind::Refused,
+        at: runtail_api::Place { profile: "prod-us".into(), ..Default::default() },
+        detail: "the environment variable K1 is not set".into(),
+        hint: Some("the key comes from api_key_env in the profile".into()),
+    };
+    let event = SubscriptionEvent::Deployments {
+        result: Err(error),
+        is_truncated: true,
+        skew: jiff::SignedDuration::ZERO,
+        took: std::time::Duration::ZERO,
+        next: NextPoll::Stopped,
+    };
+    dash.answer(|key| matches!(key, SubscriptionId::Deployments(_)), event);
+    let screen = dash.screen();
+    assert!(header(&mut dash).contains("us ✗ no key"), "{screen}");
+    assert!(screen.contains("prod-us: K1 isn't set; set it and start Runtail again."), "{screen}");
+    assert!(!screen.contains("refused") && !screen.contains("Press r to retry"), "{screen}");
+}

@@ -166,7 +166,7 @@ impl App {
             glyph,
             tone,
             name: row.name.clone(),
-            region: row.tag.to_string(),
+            region: if *row.tag == *row.name { String::new() } else { row.tag.to_string() },
             reasons: states
                 .into_iter()
                 .map(|state| state.reason)
@@ -198,7 +198,8 @@ impl App {
     fn states(&self, row: &Row) -> Vec<State> {
         let state = |rank, glyph, tone, about, reason: Reason| State { rank, glyph, tone, about, reason };
         let number = |n: usize, word: &str| Reason::from(format!("{} {word}", text::count(n as u64)));
-        let (counts, mut states) = (row.counts, vec![self.state_of_revision(row)]);
+        let of_row = if row.deployment.is_some() { self.state_of_revision(row) } else { self.state_of_server(row) };
+        let (counts, mut states) = (row.counts, vec![of_row]);
         let known = self.known_of(row);
         if counts.failed > 0 {
             let reason = number(counts.failed, "failed");
@@ -221,8 +222,8 @@ impl App {
                 if is_known { (Rank::Good, "●", Tone::Good) } else { (Rank::Unknown, "?", Tone::Dim) };
             states.push(state(rank, glyph, tone, About::Deployment, number(counts.running(), "running")));
         }
-        // Nothing says that a deployment is well while its threads are not known.
-        let unknown = match known {
+        // Nothing says that a deployment is well while its threads are not known. One that is being deleted or has no use isn't.
+        let unknown = match known.filter(|_| row.state().is_usual()) {
             Some(ThreadsKnown::Asking) => Some(Reason::from("asking…".to_string())),
             Some(ThreadsKnown::Unread(why)) => {
                 Some(Reason { text: "threads not read".into(), detail: format!(": {why}"), brief: String::new() })
@@ -234,9 +235,17 @@ impl App {
             states.push(state(Rank::Unknown, "?", Tone::Dim, About::Deployment, said));
         }
         if states.len() > 1 {
-            states.retain(|state| state.reason.text != IDLE);
+            states.retain(|state| state.reason.text != IDLE && state.reason.text != UP);
         }
         states
+    }
+
+    /// Returns the state of an agent server without a control plane: up, if it answers.
+    fn state_of_server(&self, row: &Row) -> State {
+        let is_up = matches!(self.known_of(row), Some(ThreadsKnown::Now | ThreadsKnown::AsOf(_)));
+        let (rank, glyph, tone) = if is_up { (Rank::Good, "●", Tone::Good) } else { (Rank::Unknown, "?", Tone::Dim) };
+        let reason = if is_up { UP.to_string().into() } else { Reason::default() };
+        State { rank, glyph, tone, about: About::Deployment, reason }
     }
 
     /// Returns the state of the newest revision, or an unusual status of the deployment: one that is being deleted or has no use
@@ -285,6 +294,9 @@ impl App {
 
 /// The word of a deployment whose newest revision serves, and that has nothing to do.
 const IDLE: &str = "idle";
+
+/// The word of an agent server without a control plane that answers.
+const UP: &str = "up";
 
 /// What a state is about, which decides what its tile opens.
 #[derive(Debug, Clone, Copy)]

@@ -26,7 +26,7 @@ pub fn strip(facts: &Facts, session: &Session, area: Area, canvas: &mut Canvas<'
     ];
     for (n, (count, long, short, tone)) in counts.into_iter().enumerate() {
         let part = Area { x: area.x + n as u16 * third, w: third, ..area };
-        let label = if third >= 40 { long } else { short };
+        let label = if third >= 40 { [long, short] } else { [short, short] };
         draw_count(canvas, part, count, label, tone, session.settings.ascii);
     }
     let unchecked = match facts.unchecked {
@@ -46,7 +46,7 @@ pub fn strip(facts: &Facts, session: &Session, area: Area, canvas: &mut Canvas<'
     }
 }
 
-fn draw_count(canvas: &mut Canvas<'_>, area: Area, count: &Count, label: &str, tone: Tone, ascii: bool) {
+fn draw_count(canvas: &mut Canvas<'_>, area: Area, count: &Count, labels: [&str; 2], tone: Tone, ascii: bool) {
     let tone = if count.number.unwrap_or(0) == 0 || count.sign == "?" { Tone::Dim } else { tone };
     // More than three digits have no room, and say no more than three.
     let number = count.number.map(|number| number.min(999));
@@ -54,6 +54,8 @@ fn draw_count(canvas: &mut Canvas<'_>, area: Area, count: &Count, label: &str, t
     digits::draw(canvas, (x, area.y + 1), number, tone, ascii);
     let used = number.map_or(digits::WIDTH, digits::width);
     let (at, room) = (x + used + 2, (area.x + area.w).saturating_sub(x + used + 3));
+    // A part of a word says nothing; the place tells the counts apart.
+    let label = labels.into_iter().find(|label| text::width(label) <= usize::from(room)).unwrap_or_default();
     canvas.foreign(at, area.y + 2, room, label, Tone::Strong);
     if number.is_some() {
         canvas.foreign(at - 2, area.y + 1, 1, count.sign, tone);
