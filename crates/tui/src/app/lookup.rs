@@ -86,14 +86,17 @@ impl Lookup for App {
         self.reach.of(server).flatten()
     }
 
-    fn unread_servers(&self) -> Vec<(&str, &str)> {
+    fn unread_servers(&self) -> (Vec<(&str, &str)>, usize) {
         // A profile without a list of deployments has its own words.
         let has_list = |name: &str| {
             let profile = self.session.profile(name);
             profile.is_none_or(|profile| !profile.control_plane || profile.loaded_at.is_some())
         };
-        let failed = self.inbox.listing().failed.iter().filter(|(name, _)| has_list(name));
-        failed.map(|(name, why)| (name.as_str(), why.as_str())).collect()
+        let listing = self.inbox.listing();
+        let failed = listing.failed.iter().filter(|(name, _)| has_list(name));
+        let failed: Vec<(&str, &str)> = failed.map(|(name, why)| (name.as_str(), why.as_str())).collect();
+        let number = listing.unchecked.saturating_sub(listing.failed.len() - failed.len());
+        (failed, number)
     }
 
     fn stuck(&self, server: &ServerRef) -> BTreeMap<String, String> {

@@ -53,9 +53,9 @@ pub trait Lookup {
     fn threads_known(&self, server: &ServerRef) -> ThreadsKnown;
     /// Returns why the newest request to an agent server failed.
     fn server_problem(&self, server: &ServerRef) -> Option<&ApiError>;
-    /// Returns the agent servers whose threads could not be read, each with the reason. A profile whose servers all failed alike is
-    /// named once.
-    fn unread_servers(&self) -> Vec<(&str, &str)>;
+    /// Returns the agent servers whose threads could not be read, each with the reason, and their number. A profile whose servers
+    /// all failed alike is named once.
+    fn unread_servers(&self) -> (Vec<(&str, &str)>, usize);
     /// Returns the stuck threads of an agent server by the inbox: their ids, and what the inbox says of each.
     fn stuck(&self, server: &ServerRef) -> BTreeMap<String, String>;
     /// Returns whether a page of a thread is open, even if its stream has ended.

@@ -6,6 +6,7 @@ pub mod catalog;
 pub mod checkpoints;
 pub mod compare;
 pub mod component;
+pub mod cure;
 pub mod destination;
 pub mod effect;
 pub mod first_run;

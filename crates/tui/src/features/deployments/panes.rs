@@ -67,7 +67,7 @@ impl Deployments {
             !p.control_plane || (p.loaded_at.is_some() && p.problem().is_none() && p.partial.is_none())
         };
         !is_plain
-            || !lookup.unread_servers().is_empty()
+            || !lookup.unread_servers().0.is_empty()
             || self.list.sort() != Sort::default()
             || !session.profiles.iter().all(is_complete)
     }

@@ -4,9 +4,9 @@ use super::Deployments;
 use super::columns::{Column, Place};
 use super::last_day::{Past, hours, strip};
 use super::list::{Live, Row};
-use crate::session::Cx;
 use crate::session::profile::ProfileState;
 use crate::session::threads_known::ThreadsKnown;
+use crate::session::{Cx, cure};
 use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Piece, Tone};
@@ -88,13 +88,14 @@ pub(super) fn title(d: &Deployments, cx: &Cx<'_>) -> Line {
             (None, _) => {}
         }
     }
-    match cx.lookup.unread_servers().as_slice() {
+    let (unread, number) = cx.lookup.unread_servers();
+    match unread.as_slice() {
         [] => {}
         [(name, why)] => add(Tone::Plain, &format!("{name}: threads not read ({why})")),
         several => {
-            let names: Vec<&str> = several.iter().take(3).map(|(name, _)| *name).collect();
-            let more = if several.len() > 3 { format!(" and {} more", several.len() - 3) } else { String::new() };
-            add(Tone::Plain, &format!("threads not read: {}{more}", names.join(", ")));
+            let is_alike = several.iter().all(|(_, why)| *why == several[0].1);
+            let why = if is_alike { format!(" ({})", several[0].1) } else { String::new() };
+            add(Tone::Plain, &format!("{number} servers: threads not read{why}"));
         }
     }
     if !list.marked.is_empty() {
@@ -331,6 +332,11 @@ fn empty_state(d: &Deployments, cx: &Cx<'_>) -> (Tone, String) {
         .filter_map(|p| p.error.as_ref().or(p.partial.as_ref()))
         .map(ApiError::story)
         .collect();
+    // Nothing was sent, so r would change nothing.
+    let without_key: Vec<String> = cx.session.profiles.iter().filter_map(|state| missing_key(cx, state)).collect();
+    if !without_key.is_empty() && without_key.len() == errors.len() {
+        return (Tone::Bad, format!("{}\n\nPress ! for all notices.", without_key.join("\n")));
+    }
     if !errors.is_empty() {
         return (Tone::Bad, format!("{}\n\nPress r to retry, ! for all notices.", errors.join("\n")));
     }
@@ -345,6 +351,13 @@ fn empty_state(d: &Deployments, cx: &Cx<'_>) -> (Tone, String) {
     let place = text::clean(&tags.join(", ")).into_owned();
     let words = format!("No deployments in {place}.\n\nPress {create} to create one, {profiles} to add a server.");
     (Tone::Plain, words)
+}
+
+/// Returns what to do about the key of a profile that could not be read.
+fn missing_key(cx: &Cx<'_>, state: &ProfileState) -> Option<String> {
+    let profile = cx.session.catalog.used(&state.name)?;
+    let cure = cure::missing_key(profile, state.error.as_ref()?, Some(&cx.session.key("profiles.test")))?;
+    Some(format!("{}: {cure}", state.name))
 }
 
 /// Returns the region tag of a row; empty for an agent server without a control plane, if no other profile is in use.
