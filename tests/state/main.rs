@@ -59,6 +59,7 @@ mod time_travel;
 mod timeline;
 mod timeline_screens;
 mod two_streams;
+mod unchecked;
 mod unused;
 mod view_prefs;
 mod views;

@@ -75,6 +75,9 @@ pub struct Place {
     pub retry_after: Option<Duration>,
 }
 
+/// The words of the hint of an error about a key that could not be read.
+pub(crate) const KEY_SOURCE: &str = " comes from ";
+
 impl ApiError {
     /// Whether a retry may help: network errors, timeouts, 429 and 5xx, except 501 (the server doesn't have this call).
     pub fn is_transient(&self) -> bool {
@@ -215,6 +218,12 @@ impl ApiError {
         if method.is_empty() { String::new() } else { format!("{method} {host}{path}") }
     }
 
+    /// Returns whether nothing was sent because the key of the profile could not be read.
+    pub fn is_missing_key(&self) -> bool {
+        let names_source = |hint: &String| hint.contains(KEY_SOURCE);
+        self.kind == Kind::Refused && self.at.method.is_empty() && self.hint.as_ref().is_some_and(names_source)
+    }
+
     /// Returns two or three words for a badge: `401`, `no route`, `429`.
     pub fn badge(&self) -> String {
         match &self.kind {
@@ -229,6 +238,7 @@ impl ApiError {
             Kind::Timeout => "timeout".into(),
             Kind::Protocol => "unexpected response".into(),
             Kind::TooLarge(_) => "too large".into(),
+            Kind::Refused if self.is_missing_key() => "no key".into(),
             Kind::Refused => "refused".into(),
             Kind::Stale => "changed".into(),
             Kind::NotOffered => "not offered".into(),

@@ -103,7 +103,7 @@ impl Http {
                 kind: Kind::Refused,
                 at: Place { profile: profile.name.clone(), ..Place::default() },
                 detail: text::clean(&e.to_string()).into_owned(),
-                hint: Some(format!("the {what} comes from {keys} in the profile")),
+                hint: Some(format!("the {what}{}{keys} in the profile", super::error::KEY_SOURCE)),
             })
         };
         let inner = Inner {

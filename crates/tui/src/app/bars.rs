@@ -3,6 +3,7 @@
 use super::hints::hints;
 use super::tabs::{self, Fitted, Tab};
 use super::{App, Overlay, Pane};
+use crate::features::inbox::Tally;
 use crate::input::action::Context;
 use crate::session::msg::NextPoll;
 use crate::session::profile::{Health, ProfileState};
@@ -96,23 +97,40 @@ pub(super) fn header_layout(app: &App, width: u16) -> Header {
     Header { start, tabs, right }
 }
 
-/// Returns what waits and what failed, by the rows of the inbox; empty while that is unknown and for zeros.
+/// Returns what waits and what failed, by the rows of the inbox; nothing for zeros. A number that may be higher, because a server
+/// was not checked, has a `+`; one with rows that the newest requests did not confirm is dim and has a `?`.
 fn counters(app: &App, in_words: bool) -> Line {
-    let counts = app.inbox.counts().unwrap_or_default();
+    let Tally { counts, stale, is_whole, is_asking, unchecked } = app.inbox.tally();
     let mut line = Line::new();
+    // The first answers are about to come. A server that takes long counts as not checked.
+    if is_asking && unchecked == 0 {
+        return line;
+    }
     let shown = [
-        (counts.waiting, "◆", "waiting", (Tone::Waiting, Tone::Waiting)),
-        (counts.failed, "✗", "failed", (Tone::Bad, Tone::Bad)),
-        (counts.stuck, "?", "stuck", STUCK),
+        (counts.waiting, stale.waiting, "◆", "waiting", (Tone::Waiting, Tone::Waiting)),
+        (counts.failed, stale.failed, "✗", "failed", (Tone::Bad, Tone::Bad)),
+        (counts.stuck, stale.stuck, "?", "stuck", STUCK),
     ];
-    for (count, glyph, word, tone) in shown.into_iter().filter(|shown| shown.0 > 0) {
-        let gap = match (line.right.is_empty(), in_words) {
-            (true, _) => "",
-            (false, true) => "   ",
-            (false, false) => "  ",
+    let gap = |line: &Line| match (line.right.is_empty(), in_words) {
+        (true, _) => "",
+        (false, true) => "   ",
+        (false, false) => "  ",
+    };
+    for (count, stale, glyph, word, tone) in shown.into_iter().filter(|shown| shown.0 > 0) {
+        let (sign, tone) = match (stale > 0, is_whole) {
+            (true, _) => ("?", (Tone::Dim, Tone::Dim)),
+            (false, false) => ("+", tone),
+            (false, true) => ("", tone),
         };
-        let text = if in_words { format!("{count} {word}") } else { count.to_string() };
-        line = line.right(Tone::Plain, gap).right(tone.0, &format!("{glyph} ")).right(tone.1, &text);
+        let text = if in_words { format!("{count}{sign} {word}") } else { format!("{count}{sign}") };
+        let space = gap(&line);
+        line = line.right(Tone::Plain, space).right(tone.0, &format!("{glyph} ")).right(tone.1, &text);
+    }
+    // In few columns the signs of the numbers are enough.
+    if unchecked > 0 && (in_words || line.right.is_empty()) {
+        let said = if in_words { format!("? {unchecked} not checked") } else { "◆ ?".to_string() };
+        let space = gap(&line);
+        line = line.right(Tone::Plain, space).right(Tone::Dim, &said);
     }
     if !line.right.is_empty() {
         line = line.right(Tone::Plain, "   ");
@@ -178,7 +196,7 @@ fn health_counts(health: &[Health]) -> Line {
 
 pub(crate) fn health(app: &App, profile: &ProfileState) -> Health {
     let (error, responded) = match profile.control_plane {
-        true => (profile.error.as_ref(), profile.loaded_at.is_some()),
+        true => (profile.problem(), profile.loaded_at.is_some()),
         false => server_health(app, &profile.name),
     };
     let until = |at: jiff::Timestamp| Duration::try_from(at - app.session.now).ok().filter(|wait| !wait.is_zero());
@@ -187,6 +205,14 @@ pub(crate) fn health(app: &App, profile: &ProfileState) -> Health {
         _ if profile.halted => ("✗ 401, r retries".to_string(), Tone::Bad),
         _ if limited.is_some() => (format!("? 429, {}", limited.map(text::age).unwrap_or_default()), Tone::Moving),
         (Some(error), _) => (format!("✗ {}", error.badge()), Tone::Bad),
+        _ if asking_since(app, profile).is_some() => {
+            let since = asking_since(app, profile).and_then(|at| Duration::try_from(app.session.now - at).ok());
+            (format!("◐ asking {}", text::age(since.unwrap_or_default())), Tone::Moving)
+        }
+        _ if profile.control_plane && failing_servers(app, profile) > 0 => {
+            let number = failing_servers(app, profile);
+            (format!("✗ {number} {}", if number == 1 { "server" } else { "servers" }), Tone::Bad)
+        }
         (None, true) if profile.partial.is_some() => ("◐ partial".to_string(), Tone::Moving),
         (None, true) => ("●".to_string(), Tone::Good),
         (None, false) => ("◐".to_string(), Tone::Moving),
@@ -204,8 +230,21 @@ pub(crate) fn health(app: &App, profile: &ProfileState) -> Health {
     Health { tag: if is_unique { profile.tag() } else { &profile.name }.to_string(), mark, tone, age }
 }
 
+/// Returns when the oldest request of a profile that takes long was sent.
+pub(super) fn asking_since(app: &App, profile: &ProfileState) -> Option<jiff::Timestamp> {
+    profile.asking_since.into_iter().chain(app.inbox.overdue_since(&profile.name)).min()
+}
+
+/// Returns how many agent servers of a profile failed at their newest request.
+fn failing_servers(app: &App, profile: &ProfileState) -> usize {
+    app.reach.of_profile(&profile.name).flatten().count()
+}
+
 /// Returns the state of the agent servers of a profile without a control plane: an error, and whether any has responded.
-fn server_health<'a>(app: &'a App, profile: &str) -> (Option<&'a ApiError>, bool) {
+fn server_health<'a>(app: &'a App, profile: &'a str) -> (Option<&'a ApiError>, bool) {
+    if let Some(error) = app.reach.of_profile(profile).flatten().next() {
+        return (Some(error), true);
+    }
     // The polled list of threads is newer than the server info, which is requested once.
     if let Some(server) = app.agent.server.as_ref().filter(|s| &*s.server.profile == profile && s.threads.at.is_some())
     {
@@ -213,8 +252,11 @@ fn server_health<'a>(app: &'a App, profile: &str) -> (Option<&'a ApiError>, bool
         let error = server.threads.error.as_ref().filter(|error| !matches!(error.kind, Kind::Invalid(_)));
         return (error, true);
     }
-    let infos = || app.agent.infos.iter().filter(|(server, _)| &*server.profile == profile).map(|(_, info)| info);
-    (infos().find_map(|i| i.error.as_ref()), infos().any(|i| i.value.is_some()))
+    let infos = || app.agent.infos.iter().filter(|(server, _)| &*server.profile == profile);
+    // A server that has answered since is well.
+    let failed = infos().filter(|(server, _)| app.reach.of(server).is_none()).find_map(|(_, i)| i.error.as_ref());
+    let answered = app.reach.of_profile(profile).next().is_some();
+    (failed, answered || infos().any(|(_, i)| i.value.is_some()))
 }
 
 /// Draws the last line: the text being typed, or the key hints with the newest notice at the right.

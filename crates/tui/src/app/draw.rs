@@ -92,17 +92,27 @@ fn panes(app: &App, regions: &Regions, canvas: &mut Canvas<'_>) {
         title(canvas, pane, &deployments.list_title(&cx(Pane::Deployments)), app.focus == Pane::Deployments);
         deployments.view_list(&cx(Pane::Deployments), canvas);
     }
+    let is_outdated = deployments.is_selection_outdated(&app.session);
     if let Some(pane) = &regions.revisions {
         title(canvas, pane, &deployments.revisions_title(&cx(Pane::Revisions)), app.focus == Pane::Revisions);
         deployments.view_revisions(&cx(Pane::Revisions), canvas, regions.details.is_some());
+        if is_outdated {
+            canvas.fade(pane.area);
+        }
     }
     if let Some(pane) = &regions.details {
         let cx = Cx { area: pane.area, is_focused: false, ..cx(Pane::Revisions) };
         title(canvas, pane, &deployments.details_title(&cx), false);
         deployments.view_details(&cx, canvas);
+        if is_outdated {
+            canvas.fade(pane.area);
+        }
     }
     if let Some(area) = regions.summary {
         deployments.view_summary(&Cx { area, is_focused: false, ..cx(Pane::Deployments) }, canvas);
+        if is_outdated {
+            canvas.fade(area);
+        }
     }
 }
 

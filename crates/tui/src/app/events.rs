@@ -28,7 +28,9 @@ impl App {
         };
         let newest = listed.as_deref().and_then(|row| row.split_once('/')).map(|(_, deployment)| deployment);
         let (of_list, is_watched) = (key.clone(), self.is_watched(&key, newest));
+        self.note_reach(&key, &event);
         let mut effects = self.apply_event(key, event);
+        self.sync_stale_lists();
         effects.extend(match listed {
             Some(row) => self.inbox_after_newest(&row, is_watched),
             None => self.inbox_after_list(&of_list, is_watched),

@@ -4,9 +4,12 @@ use super::{App, Overlay, Pane};
 use crate::features::deployments::list::Row;
 use crate::features::glance::{Count, Facts, GlancePage, Opens, Rank, Reason, STRIP, Tile};
 use crate::features::stream::viewer::sum_of_rates;
+use crate::session::Lookup;
+use crate::session::threads_known::ThreadsKnown;
 use crate::widgets::line::Tone;
 use crate::widgets::status::STUCK;
 use crate::widgets::theme::{deployment_badge, phase_glyph};
+use jiff::Timestamp;
 use runtail_core::model::{InboxGroup, InboxRow, Phase};
 use runtail_core::text;
 use std::time::Duration;
@@ -61,9 +64,9 @@ impl App {
     /// Returns what is shown at a glance.
     pub(super) fn glance_facts(&self) -> Facts {
         let listing = self.inbox.listing();
-        let is_known = self.inbox.counts().is_some();
+        let tally = self.inbox.tally();
         // None found is only known if every server answered: a zero means that all is well.
-        let number = |found: usize| (is_known && (found > 0 || listing.failed.is_empty())).then_some(found);
+        let number = |found: usize| (found > 0 || tally.is_whole).then_some(found);
         let of = |group: InboxGroup| -> Vec<&InboxRow> {
             listing.rows.iter().map(|row| &row.row).filter(|row| row.group() == group).collect()
         };
@@ -77,16 +80,22 @@ impl App {
         let count = |rows: &[&InboxRow], one: Option<&&InboxRow>, word: &str| {
             let (age, place) = one.map(|row| (age(row), place(row))).unwrap_or_default();
             let detail = if age.is_empty() { String::new() } else { format!("{word} {age}") };
-            Count { number: number(rows.len()), detail, brief: (age, place.clone()), place }
+            Count { number: number(rows.len()), detail, brief: (age, place.clone()), place, ..Count::default() }
+        };
+        // Without every answer there may be more; a number with rows that are not confirmed may be anything.
+        let sign = |count: Count, stale: usize| {
+            let more = if tally.is_whole { "" } else { "+" };
+            Count { sign: if stale > 0 { "?" } else { more }, ..count }
         };
         let oldest = waiting.iter().min_by_key(|row| row.since());
         let newest = failed.iter().max_by_key(|row| row.since());
         let running: usize = self.deployments.list.rows.iter().map(|row| row.counts.running()).sum();
         let updated = self.session.profiles.iter().filter_map(|profile| profile.loaded_at).max();
         Facts {
-            waiting: count(&waiting, oldest, "oldest"),
-            failed: count(&failed, newest, "newest"),
-            running: Count { number: number(running), ..self.rate_now() },
+            waiting: sign(count(&waiting, oldest, "oldest"), tally.stale.waiting),
+            failed: sign(count(&failed, newest, "newest"), tally.stale.failed),
+            running: sign(Count { number: number(running), ..self.rate_now() }, 0),
+            unchecked: tally.unchecked,
             tiles: self.glance_tiles(),
             updated_at: updated,
             is_measuring: self.is_measuring(),
@@ -99,7 +108,7 @@ impl App {
         let rate = format!("{} {}/s", text::count(sum.rate), sum.unit);
         let streams = if sum.streams == 1 { "1 open stream".into() } else { format!("{} open streams", sum.streams) };
         let brief = (rate.clone(), format!("in {} open", sum.streams));
-        Count { number: None, detail: format!("{rate} in {streams}"), place: sum.strip, brief }
+        Count { detail: format!("{rate} in {streams}"), place: sum.strip, brief, ..Count::default() }
     }
 
     /// Returns whether the rate of the open streams changes with the next second.
@@ -121,6 +130,7 @@ impl App {
                 name: profile.name.to_string(),
                 region: String::new(),
                 reasons: vec![format!("{}, not listed", error.badge()).into()],
+                is_outdated: false,
                 opens: Opens::Profiles,
             })
         });
@@ -134,8 +144,18 @@ impl App {
         };
         let mut states = self.states(row);
         states.sort_by_key(|state| state.rank);
+        let as_of = self.outdated_since(row);
         let first = states.first();
-        let (rank, glyph, tone) = first.map_or((Rank::Unknown, "?", Tone::Dim), |one| (one.rank, one.glyph, one.tone));
+        // What the control plane reports of the revision is current while it answers.
+        let is_listed = self.session.profiles.get(row.profile).is_some_and(|profile| profile.problem().is_none());
+        let is_current = |one: &State| is_listed && matches!(one.about, About::Deployment) && one.rank != Rank::Good;
+        let is_outdated = as_of.is_some() && !first.is_some_and(is_current);
+        let (rank, glyph, tone) = match (first, is_outdated) {
+            // The last known state stays in words.
+            (Some(one), true) => (if one.rank == Rank::Good { Rank::Unknown } else { one.rank }, "?", Tone::Dim),
+            (Some(one), false) => (one.rank, one.glyph, one.tone),
+            (None, _) => (Rank::Unknown, "?", Tone::Dim),
+        };
         let server = || row.server(&self.session.profiles);
         let opens = match first.map(|state| state.about) {
             Some(About::Waiting | About::Stuck) => server().map_or_else(deployment, Opens::Inbox),
@@ -148,22 +168,41 @@ impl App {
             glyph,
             tone,
             name: row.name.clone(),
-            region: row.tag.to_string(),
-            reasons: states.into_iter().map(|state| state.reason).filter(|one| !one.text.is_empty()).collect(),
+            region: if *row.tag == *row.name { String::new() } else { row.tag.to_string() },
+            reasons: states
+                .into_iter()
+                .map(|state| state.reason)
+                .filter(|one| !one.text.is_empty())
+                .chain(as_of.map(|at| format!("as of {}", self.session.dated_minute(at)).into()))
+                .collect(),
+            is_outdated,
             opens,
         }
     }
 
+    /// Returns how current the numbers of a row's threads are; `None` without an agent server.
+    fn known_of(&self, row: &Row) -> Option<ThreadsKnown> {
+        row.server(&self.session.profiles).map(|server| self.threads_known(&server))
+    }
+
+    /// Returns the time of what is known of a row, if its control plane or its agent server no longer answers.
+    fn outdated_since(&self, row: &Row) -> Option<Timestamp> {
+        let profile = self.session.profiles.get(row.profile).filter(|_| row.deployment.is_some());
+        let listed = profile.filter(|profile| profile.problem().is_some()).and_then(|profile| profile.loaded_at);
+        let read = match self.known_of(row) {
+            Some(ThreadsKnown::AsOf(at)) => Some(at),
+            _ => None,
+        };
+        listed.into_iter().chain(read).min()
+    }
+
     /// Returns what is to be said of a row: of its threads, and of its newest revision or an unusual status.
     fn states(&self, row: &Row) -> Vec<State> {
-        let profile = self.session.profiles.get(row.profile);
         let state = |rank, glyph, tone, about, reason: Reason| State { rank, glyph, tone, about, reason };
-        if profile.is_some_and(|profile| profile.error.is_some()) && row.deployment.is_some() {
-            let said = "not up to date".to_string();
-            return vec![state(Rank::Unknown, "?", Tone::Dim, About::Deployment, said.into())];
-        }
         let number = |n: usize, word: &str| Reason::from(format!("{} {word}", text::count(n as u64)));
-        let (counts, mut states) = (row.counts, vec![self.state_of_revision(row)]);
+        let of_row = if row.deployment.is_some() { self.state_of_revision(row) } else { self.state_of_server(row) };
+        let (counts, mut states) = (row.counts, vec![of_row]);
+        let known = self.known_of(row);
         if counts.failed > 0 {
             let reason = number(counts.failed, "failed");
             states.push(state(Rank::Failed, "✗", Tone::Bad, About::FailedThreads, reason));
@@ -185,10 +224,30 @@ impl App {
                 if is_known { (Rank::Good, "●", Tone::Good) } else { (Rank::Unknown, "?", Tone::Dim) };
             states.push(state(rank, glyph, tone, About::Deployment, number(counts.running(), "running")));
         }
+        // Nothing says that a deployment is well while its threads are not known. One that is being deleted or has no use isn't.
+        let unknown = match known.filter(|_| row.state().is_usual()) {
+            Some(ThreadsKnown::Asking) => Some(Reason::from("asking…".to_string())),
+            Some(ThreadsKnown::Unread(why)) => {
+                Some(Reason { text: "threads not read".into(), detail: format!(": {why}"), brief: String::new() })
+            }
+            Some(ThreadsKnown::Now | ThreadsKnown::AsOf(_)) | None => None,
+        };
+        if let Some(said) = unknown {
+            states.retain(|state| state.rank != Rank::Good);
+            states.push(state(Rank::Unknown, "?", Tone::Dim, About::Deployment, said));
+        }
         if states.len() > 1 {
-            states.retain(|state| state.reason.text != IDLE);
+            states.retain(|state| state.reason.text != IDLE && state.reason.text != UP);
         }
         states
+    }
+
+    /// Returns the state of an agent server without a control plane: up, if it answers.
+    fn state_of_server(&self, row: &Row) -> State {
+        let is_up = matches!(self.known_of(row), Some(ThreadsKnown::Now | ThreadsKnown::AsOf(_)));
+        let (rank, glyph, tone) = if is_up { (Rank::Good, "●", Tone::Good) } else { (Rank::Unknown, "?", Tone::Dim) };
+        let reason = if is_up { UP.to_string().into() } else { Reason::default() };
+        State { rank, glyph, tone, about: About::Deployment, reason }
     }
 
     /// Returns the state of the newest revision, or an unusual status of the deployment: one that is being deleted or has no use
@@ -237,6 +296,9 @@ impl App {
 
 /// The word of a deployment whose newest revision serves, and that has nothing to do.
 const IDLE: &str = "idle";
+
+/// The word of an agent server without a control plane that answers.
+const UP: &str = "up";
 
 /// What a state is about, which decides what its tile opens.
 #[derive(Debug, Clone, Copy)]

@@ -91,6 +91,8 @@ fn label(app: &App, id: &str) -> Option<&'static str> {
         matches!(app.overlays.last(), Some(Overlay::Edit(editor)) if matches!(editor.subject, Subject::Profile(_)));
     match id {
         "editor.preview" if is_profile => Some("check"),
+        // The same key leaves the page.
+        "app.glance" if matches!(app.overlays.last(), Some(Overlay::Glance(_))) => Some("back"),
         "confirm.back" => way_back(app.overlays.last()?),
         _ => None,
     }

@@ -7,7 +7,7 @@ use crate::features::inbox::{
 };
 use crate::session::msg::{Effect, Hook, InboxTarget, RevisionRef, RowDetail, ServerRef, SubscriptionId, ThreadRef};
 use jiff::Timestamp;
-use runtail_api::{ApiError, ServerInbox};
+use runtail_api::{ApiError, Kind, ServerInbox};
 use runtail_core::config::{NotifyWhen, SecretSource, is_loopback};
 use runtail_core::model::{FailedRevision, InboxItem, Phase, Revision, StatusRole};
 use runtail_core::text;
@@ -113,7 +113,7 @@ impl App {
     }
 
     /// Returns whether a server can exist: most servers of simulated deployments don't.
-    fn server_exists(&self, server: &ServerRef) -> bool {
+    pub(super) fn server_exists(&self, server: &ServerRef) -> bool {
         !self.session.settings.demo || url::Url::parse(&server.url).is_ok_and(|url| is_loopback(&url))
     }
 
@@ -193,6 +193,7 @@ impl App {
     ) -> Vec<Effect> {
         let open: Vec<u64> = self.stream.tabs.all().iter().map(|viewer| viewer.id).collect();
         self.inbox.retain_pages(|stream| open.contains(&stream));
+        self.report_unread(server, &result);
         let mut news = self.inbox.on_read(server, (began, self.session.now), result);
         // Open pages know more than a list: copies that wait, and what happened since.
         for stream in open {
@@ -207,6 +208,20 @@ impl App {
             self.session.toast(StatusRole::Good, said);
         }
         effects
+    }
+
+    /// Notifies that the threads of a server could not be read: once per profile, until all its servers answer again.
+    fn report_unread(&mut self, server: &ServerRef, result: &Result<ServerInbox, ApiError>) {
+        let error = result.as_ref().map_or_else(Some, |answer| answer.failures.first());
+        let Some(error) = error.filter(|_| !self.inbox.has_failed(&server.profile)) else { return };
+        // A rejected key has its own notice.
+        if error.kind == Kind::Unauthorized && self.session.may_poll(&server.profile) {
+            return;
+        }
+        let key = self.session.key("app.inbox");
+        let (name, cause, request) = (self.inbox.server_title(server), error.cause(), error.request());
+        let more = format!("{key} lists what was not checked.\n  {request}");
+        self.notify(true, format!("{name}: threads not read: {cause}\n  {more}"));
     }
 
     /// Passes the numbers of a server's threads to its row in the list of deployments.

@@ -73,7 +73,7 @@ pub fn layout(size: (u16, u16), app: &App) -> Regions {
 /// Shows only the pane with the focus.
 fn single(app: &App, body: Area, regions: &mut Regions) {
     // The tab in the header already names the list.
-    let has_title = app.focus == Pane::Revisions || body.h >= TALL || app.deployments.has_title(&app.session);
+    let has_title = app.focus == Pane::Revisions || body.h >= TALL || app.deployments.has_title(&app.session, app);
     let pane = |area: Area| match has_title {
         true => PaneArea { area: below(area, 1), frame: None, title: Some(Area { h: 1, ..area }) },
         false => PaneArea { area, frame: None, title: None },

@@ -13,6 +13,7 @@ use crate::session::loaded::Loaded;
 use crate::session::msg::{RevisionRef, ServerRef, ThreadRef};
 use crate::session::profile::{Health, ProfileState};
 use crate::session::thread::{ModesView, Offers, ThreadView};
+use crate::session::threads_known::ThreadsKnown;
 use crate::widgets::line::Line;
 use runtail_api::{ApiError, ServerInfo, ServerKind};
 use runtail_core::model::{Assistant, KnownRevisions, Revision, Run, Thread, ThreadStatus};
@@ -69,6 +70,33 @@ impl Lookup for App {
         let columns = Columns::of_one_server(width);
         let rows = self.inbox.rows_of(server)?;
         Some(rows.into_iter().map(|row| row_line(row, columns, &self.session, false, None)).collect())
+    }
+
+    fn threads_known(&self, server: &ServerRef) -> ThreadsKnown {
+        let is_halted = self.session.profile(&server.profile).is_some_and(|profile| profile.halted);
+        match self.inbox.threads_known(server) {
+            // Most servers of simulated deployments don't exist, so they have no threads.
+            _ if !self.server_exists(server) => ThreadsKnown::Now,
+            ThreadsKnown::Asking if is_halted => ThreadsKnown::Unread("401".into()),
+            known => known,
+        }
+    }
+
+    fn server_problem(&self, server: &ServerRef) -> Option<&ApiError> {
+        self.reach.of(server).flatten()
+    }
+
+    fn unread_servers(&self) -> (Vec<(&str, &str)>, usize) {
+        // A profile without a list of deployments has its own words.
+        let has_list = |name: &str| {
+            let profile = self.session.profile(name);
+            profile.is_none_or(|profile| !profile.control_plane || profile.loaded_at.is_some())
+        };
+        let listing = self.inbox.listing();
+        let failed = listing.failed.iter().filter(|(name, _)| has_list(name));
+        let failed: Vec<(&str, &str)> = failed.map(|(name, why)| (name.as_str(), why.as_str())).collect();
+        let number = listing.unchecked.saturating_sub(listing.failed.len() - failed.len());
+        (failed, number)
     }
 
     fn stuck(&self, server: &ServerRef) -> BTreeMap<String, String> {

@@ -20,6 +20,7 @@ mod open;
 mod outcomes;
 mod overlay;
 mod parts;
+mod reach;
 mod relayout;
 mod requests;
 mod restore;
@@ -86,6 +87,8 @@ pub struct App {
     pub palette: PaletteState,
     /// What waits for a person, and what failed.
     pub inbox: Inbox,
+    /// Which agent servers answer.
+    reach: reach::Reach,
     /// When the dashboard started.
     started_at: Timestamp,
     /// The last reported failure of a notification program.
@@ -138,6 +141,7 @@ impl App {
             changes: Changes::default(),
             palette: PaletteState::default(),
             inbox: Inbox::default(),
+            reach: reach::Reach::default(),
             started_at: now,
             hook_failure: None,
             overlays: Vec::new(),

@@ -64,7 +64,8 @@ impl App {
     /// the next attempt.
     fn header_tick(&self, profile: &ProfileState) -> Option<Duration> {
         let limited = profile.limited_until.filter(|until| *until > self.session.now);
-        let failing = profile.control_plane && profile.error.is_some();
+        let failing = profile.control_plane && profile.problem().is_some();
+        let asking = super::bars::asking_since(self, profile).map(|_| SECOND);
         let retry_at = match profile.next_poll {
             Some(NextPoll::At(at)) if failing && limited.is_none() && !profile.halted => Some(at),
             _ => limited,
@@ -74,6 +75,7 @@ impl App {
             .map(|at| self.until_age_changes(at))
             .into_iter()
             .chain(retry_at.and_then(|at| self.until_countdown_changes(at)))
+            .chain(asking)
             .min()
     }
 

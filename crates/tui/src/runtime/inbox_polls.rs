@@ -67,7 +67,13 @@ pub async fn inbox(services: &Services, profile: &str, mut params: ParamsReceive
                 None if pending.len() < MAX_CONCURRENCY => {
                     poll.schedule.begin_request();
                     pending.push(server.clone());
-                    in_flight.push(read(services, server.clone(), stuck.clone(), std::mem::take(&mut poll.memory)));
+                    in_flight.push(read(
+                        services,
+                        server.clone(),
+                        stuck.clone(),
+                        std::mem::take(&mut poll.memory),
+                        out,
+                    ));
                 }
                 None => break,
             }
@@ -97,10 +103,11 @@ async fn read(
     server: ServerRef,
     stuck: Stuck,
     mut memory: InboxMemory,
+    out: &Out,
 ) -> (ServerRef, InboxMemory, Timestamp, Result<ServerInbox, ApiError>) {
     let began = Timestamp::now();
     let result = match services.agent_server(&server).await {
-        Ok(client) => Ok(client.poll_inbox(FAILED_SINCE, &stuck, &mut memory).await),
+        Ok(client) => Ok(out.watch(Some(&server), client.poll_inbox(FAILED_SINCE, &stuck, &mut memory)).await),
         Err(error) => Err(error),
     };
     (server, memory, began, result)

@@ -93,7 +93,7 @@ impl ListReader {
         let pinned = services.pinned(profile);
         let mut pages = control_plane.deployment_pages(&DeploymentQuery::default());
         while !self.has_no_list {
-            match pages.next().await {
+            match out.watch(None, pages.next()).await {
                 Ok(Some(rows)) => {
                     let read = rows.iter().map(|row| add(control_plane.read_row(row), &mut incomplete));
                     let page = read.flatten().collect();

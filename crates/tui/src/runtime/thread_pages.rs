@@ -43,7 +43,7 @@ pub async fn threads(services: &Services, server: &ServerRef, mut params: Params
         reading.begin(params.borrow_and_update().threads.clone());
         schedule.begin_request();
         let error = match services.agent_server(server).await {
-            Ok(client) => reading.read(&client, is_poll, &params, out).await,
+            Ok(client) => out.watch(None, reading.read(&client, is_poll, &params, out)).await,
             Err(error) => {
                 out.send(SubscriptionEvent::Threads(reading.answer(0, None, Err(error.clone())))).await;
                 Some(error)

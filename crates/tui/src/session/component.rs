@@ -7,6 +7,7 @@ use super::msg::{RevisionRef, ServerRef, Subscription, ThreadRef};
 use super::profile::{Health, ProfileState};
 use super::request::Requests;
 use super::thread::{ModesView, ThreadView};
+use super::threads_known::ThreadsKnown;
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
 use crate::input::keymap::Binding;
@@ -48,6 +49,13 @@ pub trait Lookup {
     /// Returns what needs a person on an agent server, in lines of at most `width` columns and the most urgent first; `None` if its
     /// last answer doesn't list every thread.
     fn needs(&self, server: &ServerRef, width: usize) -> Option<Vec<Line>>;
+    /// Returns how current the numbers of an agent server's threads are.
+    fn threads_known(&self, server: &ServerRef) -> ThreadsKnown;
+    /// Returns why the newest request to an agent server failed.
+    fn server_problem(&self, server: &ServerRef) -> Option<&ApiError>;
+    /// Returns the agent servers whose threads could not be read, each with the reason, and their number. A profile whose servers
+    /// all failed alike is named once.
+    fn unread_servers(&self) -> (Vec<(&str, &str)>, usize);
     /// Returns the stuck threads of an agent server by the inbox: their ids, and what the inbox says of each.
     fn stuck(&self, server: &ServerRef) -> BTreeMap<String, String>;
     /// Returns whether a page of a thread is open, even if its stream has ended.

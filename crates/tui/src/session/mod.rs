@@ -6,6 +6,7 @@ pub mod catalog;
 pub mod checkpoints;
 pub mod compare;
 pub mod component;
+pub mod cure;
 pub mod destination;
 pub mod effect;
 pub mod first_run;
@@ -24,6 +25,7 @@ pub mod saved_tabs;
 pub mod subject;
 pub mod subscription;
 pub mod thread;
+pub mod threads_known;
 
 pub use component::{Component, Cx, Lookup};
 pub use page::{Page, Paged};
@@ -209,6 +211,14 @@ impl Session {
     /// Formats a time of day in the user's time zone.
     pub fn clock(&self, at: Timestamp) -> String {
         at.to_zoned(self.settings.tz.clone()).strftime("%H:%M:%S").to_string()
+    }
+
+    /// Returns a time of day without seconds, with the date if it is not today.
+    pub fn dated_minute(&self, at: Timestamp) -> String {
+        let said = self.dated_clock(at);
+        said.rsplit_once(':')
+            .filter(|_| said.matches(':').count() == 2)
+            .map_or(said.clone(), |(minute, _)| minute.into())
     }
 
     /// Returns a time of day, with the date if it is not today.

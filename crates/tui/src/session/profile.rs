@@ -35,6 +35,10 @@ pub struct ProfileState {
     pub is_first_load: bool,
     /// Why the last request failed.
     pub error: Option<ApiError>,
+    /// Why the newest request of another poll reached nothing, until the control plane answers again.
+    pub unreachable: Option<ApiError>,
+    /// When the request for the list was sent, if it takes long.
+    pub asking_since: Option<Timestamp>,
     /// When the list is polled next.
     pub next_poll: Option<NextPoll>,
     /// Whether polling is stopped until the user refreshes, because the key was rejected.
@@ -69,6 +73,11 @@ impl ProfileState {
     /// Returns a short name: the region's tag, or the profile's name if the region is a host.
     pub fn tag(&self) -> &str {
         self.region.as_deref().filter(|r| !r.contains(['.', ':'])).unwrap_or(&self.name)
+    }
+
+    /// Returns why the control plane doesn't answer, by its newest request.
+    pub fn problem(&self) -> Option<&ApiError> {
+        self.error.as_ref().or(self.unreachable.as_ref())
     }
 
     /// Returns the time on the server's clock.

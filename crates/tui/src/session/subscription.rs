@@ -94,6 +94,13 @@ pub enum SubscriptionEvent {
         began: Timestamp,
         result: Result<ServerInbox, ApiError>,
     },
+    /// The request takes long. Its result follows.
+    Overdue {
+        /// The agent server; `None` if the subscription names the only one.
+        server: Option<ServerRef>,
+        /// When the request was sent.
+        since: Timestamp,
+    },
     /// A side of a comparison.
     Side(SideLoaded),
     /// A page of a thread's history.

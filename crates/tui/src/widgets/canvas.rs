@@ -110,6 +110,18 @@ impl Canvas<'_> {
         }
     }
 
+    /// Makes what is drawn in an area dim and colorless, because it is outdated.
+    pub(crate) fn fade(&mut self, area: Area) {
+        let style = self.theme.style(Tone::Dim);
+        for y in area.y..(area.y + area.h).min(self.buffer.area.height) {
+            for x in area.x..(area.x + area.w).min(self.buffer.area.width) {
+                let cell = &mut self.buffer[(x, y)];
+                (cell.fg, cell.modifier) = (Color::Reset, Modifier::empty());
+                cell.set_style(style);
+            }
+        }
+    }
+
     /// Draws a line, without its right pieces if there is no room for both.
     pub(crate) fn line(&mut self, x: u16, y: u16, width: u16, line: &Line) {
         let right = right_width(line);

@@ -7,7 +7,7 @@ use crate::input::action::{Action, Context};
 use crate::session::msg::{Described, Effect, LogRef, RevisionRef, no_build_log};
 use crate::session::profile::ProfileState;
 use crate::session::subject::Subject;
-use crate::session::{Component, Cx, Requests, Route, Session};
+use crate::session::{Component, Cx, Lookup, Requests, Route, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::Line;
@@ -60,16 +60,26 @@ impl Deployments {
     }
 
     /// Returns whether a list without a frame has a title, because it says more than the number of deployments.
-    pub fn has_title(&self, session: &Session) -> bool {
+    pub fn has_title(&self, session: &Session, lookup: &dyn Lookup) -> bool {
         let is_plain = self.list.filter().is_empty() && self.list.marked.is_empty() && self.watches.is_empty();
-        let is_complete =
-            |p: &ProfileState| !p.control_plane || (p.loaded_at.is_some() && p.error.is_none() && p.partial.is_none());
-        !is_plain || self.list.sort() != Sort::default() || !session.profiles.iter().all(is_complete)
+        let is_complete = |p: &ProfileState| {
+            !p.control_plane || (p.loaded_at.is_some() && p.problem().is_none() && p.partial.is_none())
+        };
+        !is_plain
+            || !lookup.unread_servers().0.is_empty()
+            || self.list.sort() != Sort::default()
+            || !session.profiles.iter().all(is_complete)
     }
 
     /// Draws the revisions. `has_details`: whether the details of the selected one are beside them.
     pub fn view_revisions(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>, has_details: bool) {
         revisions_view::revisions(self, cx, canvas, has_details);
+    }
+
+    /// Returns whether the selected deployment is of a control plane that no longer answers.
+    pub fn is_selection_outdated(&self, session: &Session) -> bool {
+        let row = self.list.selected().filter(|row| row.deployment.is_some());
+        row.and_then(|row| session.profiles.get(row.profile)).is_some_and(|profile| profile.problem().is_some())
     }
 
     /// Returns the title of the revisions.

@@ -4,8 +4,9 @@ use super::Deployments;
 use super::columns::{Column, Place};
 use super::last_day::{Past, hours, strip};
 use super::list::{Live, Row};
-use crate::session::Cx;
 use crate::session::profile::ProfileState;
+use crate::session::threads_known::ThreadsKnown;
+use crate::session::{Cx, cure};
 use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Piece, Tone};
@@ -32,7 +33,7 @@ pub(super) fn deployments(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>)
         let Some(profile) = cx.session.profiles.get(row.profile) else { continue };
         for place in &columns {
             // Outdated rows are dim; the header shows their age.
-            let stale = profile.error.is_some() && row.deployment.is_some();
+            let stale = profile.problem().is_some() && row.deployment.is_some();
             let line = cell(d, cx, profile, row, place);
             draw_cell(canvas, rows.x, y, place, line, stale);
         }
@@ -78,13 +79,23 @@ pub(super) fn title(d: &Deployments, cx: &Cx<'_>) -> Line {
         add(Tone::Dim, &format!("loading {}…", loading.join(", ")));
     }
     for profile in cx.session.profiles.iter().filter(|p| p.control_plane) {
-        let why = profile.error.as_ref().or(profile.partial.as_ref()).map(ApiError::badge);
+        let why = profile.problem().or(profile.partial.as_ref()).map(ApiError::badge);
         match (why, profile.loaded_at) {
             (Some(why), None) => add(Tone::Plain, &format!("{}: {why}, not listed", profile.tag())),
             (Some(why), Some(at)) => {
                 add(Tone::Plain, &format!("{}: {why}, as of {}", profile.tag(), cx.session.dated_clock(at)));
             }
             (None, _) => {}
+        }
+    }
+    let (unread, number) = cx.lookup.unread_servers();
+    match unread.as_slice() {
+        [] => {}
+        [(name, why)] => add(Tone::Plain, &format!("{name}: threads not read ({why})")),
+        several => {
+            let is_alike = several.iter().all(|(_, why)| *why == several[0].1);
+            let why = if is_alike { format!(" ({})", several[0].1) } else { String::new() };
+            add(Tone::Plain, &format!("{number} servers: threads not read{why}"));
         }
     }
     if !list.marked.is_empty() {
@@ -139,9 +150,9 @@ fn cell(d: &Deployments, cx: &Cx<'_>, profile: &ProfileState, row: &Row, place: 
             Some(past) => strip(&hours(past, row.newest.as_ref(), profile.server_time(now))),
             None => Line::new(),
         },
-        Column::Busy => count(Tone::Plain, row.counts.busy),
-        Column::Waiting => count(Tone::Waiting, row.counts.waiting),
-        Column::Failed => count(Tone::Bad, row.counts.failed),
+        Column::Busy => count(Tone::Plain, row.counts.busy, cx, row),
+        Column::Waiting => count(Tone::Waiting, row.counts.waiting, cx, row),
+        Column::Failed => count(Tone::Bad, row.counts.failed, cx, row),
         Column::Message => {
             let subject = row.newest.as_ref().and_then(|revision| d.subjects.of(revision));
             Line::of(Tone::Plain, &text::fit(subject.unwrap_or_default(), place.width.into()))
@@ -151,9 +162,16 @@ fn cell(d: &Deployments, cx: &Cx<'_>, profile: &ProfileState, row: &Row, place: 
     }
 }
 
-/// Returns a number; nothing for zero.
-fn count(tone: Tone, number: usize) -> Line {
-    if number == 0 { Line::new() } else { Line::of(tone, &text::count(number as u64)) }
+/// Returns a number of a row's threads; nothing for a zero that is known.
+fn count(tone: Tone, number: usize, cx: &Cx<'_>, row: &Row) -> Line {
+    let known = row.server(&cx.session.profiles).map(|server| cx.lookup.threads_known(&server));
+    match (number, known) {
+        (0, Some(ThreadsKnown::Asking)) => Line::of(Tone::Dim, "…"),
+        (0, Some(ThreadsKnown::Unread(_))) => Line::of(Tone::Dim, "?"),
+        (0, _) => Line::new(),
+        (_, Some(ThreadsKnown::AsOf(_))) => Line::of(Tone::Dim, &text::count(number as u64)),
+        _ => Line::of(tone, &text::count(number as u64)),
+    }
 }
 
 /// Returns what the newest revision was made from.
@@ -262,19 +280,22 @@ fn server_cell(cx: &Cx<'_>, row: &Row, column: Column) -> Line {
         Column::Region => Line::of(Tone::Dim, region(cx, row)),
         Column::Newest => {
             let info = row.server(&cx.session.profiles).and_then(|server| cx.lookup.server_info(&server));
-            let (glyph, tone, word, of_word) = match info.map(|i| (&i.error, &i.value)) {
-                Some((Some(error), _)) if matches!(error.kind, Kind::NoConnection | Kind::Network) => {
-                    ("✗ ", Tone::Bad, "down".to_string(), Tone::Bad)
-                }
-                Some((Some(error), _)) => ("✗ ", Tone::Bad, error.badge(), Tone::Bad),
-                Some((None, Some(_))) => ("● ", Tone::Good, "up".into(), Tone::Plain),
-                _ => ("◐ ", Tone::Moving, "checking".into(), Tone::Plain),
-            };
+            // A later request than that for the info may have failed.
+            let failed = row.server(&cx.session.profiles).and_then(|server| cx.lookup.server_problem(&server));
+            let (glyph, tone, word, of_word) =
+                match failed.map(|e| (Some(e), None)).or(info.map(|i| (i.error.as_ref(), i.value.as_ref()))) {
+                    Some((Some(error), _)) if matches!(error.kind, Kind::NoConnection | Kind::Network) => {
+                        ("✗ ", Tone::Bad, "down".to_string(), Tone::Bad)
+                    }
+                    Some((Some(error), _)) => ("✗ ", Tone::Bad, error.badge(), Tone::Bad),
+                    Some((None, Some(_))) => ("● ", Tone::Good, "up".into(), Tone::Plain),
+                    _ => ("◐ ", Tone::Moving, "checking".into(), Tone::Plain),
+                };
             Line::of(tone, glyph).with(of_word, &word)
         }
-        Column::Busy => count(Tone::Plain, row.counts.busy),
-        Column::Waiting => count(Tone::Waiting, row.counts.waiting),
-        Column::Failed => count(Tone::Bad, row.counts.failed),
+        Column::Busy => count(Tone::Plain, row.counts.busy, cx, row),
+        Column::Waiting => count(Tone::Waiting, row.counts.waiting, cx, row),
+        Column::Failed => count(Tone::Bad, row.counts.failed, cx, row),
         Column::Url => Line::of(Tone::Dim, row.url.as_deref().unwrap_or_default()),
         _ => Line::new(),
     }
@@ -311,6 +332,11 @@ fn empty_state(d: &Deployments, cx: &Cx<'_>) -> (Tone, String) {
         .filter_map(|p| p.error.as_ref().or(p.partial.as_ref()))
         .map(ApiError::story)
         .collect();
+    // Nothing was sent, so r would change nothing.
+    let without_key: Vec<String> = cx.session.profiles.iter().filter_map(|state| missing_key(cx, state)).collect();
+    if !without_key.is_empty() && without_key.len() == errors.len() {
+        return (Tone::Bad, format!("{}\n\nPress ! for all notices.", without_key.join("\n")));
+    }
     if !errors.is_empty() {
         return (Tone::Bad, format!("{}\n\nPress r to retry, ! for all notices.", errors.join("\n")));
     }
@@ -325,6 +351,13 @@ fn empty_state(d: &Deployments, cx: &Cx<'_>) -> (Tone, String) {
     let place = text::clean(&tags.join(", ")).into_owned();
     let words = format!("No deployments in {place}.\n\nPress {create} to create one, {profiles} to add a server.");
     (Tone::Plain, words)
+}
+
+/// Returns what to do about the key of a profile that could not be read.
+fn missing_key(cx: &Cx<'_>, state: &ProfileState) -> Option<String> {
+    let profile = cx.session.catalog.used(&state.name)?;
+    let cure = cure::missing_key(profile, state.error.as_ref()?, Some(&cx.session.key("profiles.test")))?;
+    Some(format!("{}: {cure}", state.name))
 }
 
 /// Returns the region tag of a row; empty for an agent server without a control plane, if no other profile is in use.

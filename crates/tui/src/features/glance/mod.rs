@@ -21,6 +21,8 @@ pub struct Facts {
     pub failed: Count,
     /// Threads with an active run.
     pub running: Count,
+    /// The number of servers and lists that could not be read.
+    pub unchecked: usize,
     /// In the order of the list of deployments, problems first.
     pub tiles: Vec<Tile>,
     /// When the newest data arrived.
@@ -34,6 +36,8 @@ pub struct Facts {
 pub struct Count {
     /// `None` while it is unknown.
     pub number: Option<usize>,
+    /// `+` if there may be more, `?` if it is not confirmed.
+    pub sign: &'static str,
     /// For example `oldest 36m`.
     pub detail: String,
     /// Where the one that the detail is about is, or a strip.
@@ -111,5 +115,7 @@ pub struct Tile {
     pub region: String,
     /// Its state in a few words, most important first.
     pub reasons: Vec<Reason>,
+    /// Whether its state may have changed since, so that the tile is dim.
+    pub is_outdated: bool,
     pub opens: Opens,
 }

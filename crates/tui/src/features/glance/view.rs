@@ -26,29 +26,40 @@ pub fn strip(facts: &Facts, session: &Session, area: Area, canvas: &mut Canvas<'
     ];
     for (n, (count, long, short, tone)) in counts.into_iter().enumerate() {
         let part = Area { x: area.x + n as u16 * third, w: third, ..area };
-        let label = if third >= 40 { long } else { short };
+        let label = if third >= 40 { [long, short] } else { [short, short] };
         draw_count(canvas, part, count, label, tone, session.settings.ascii);
     }
+    let unchecked = match facts.unchecked {
+        0 => Line::new(),
+        number => Line::new().right(Tone::Dim, &format!("? {number} not checked   ")),
+    };
     if let Some(at) = facts.updated_at {
         let is_stale = session.now.duration_since(at) > STALE;
         let age = Duration::try_from(session.now.duration_since(at)).unwrap_or_default();
         let said = match is_stale {
-            true => Line::new().right(Tone::Bad, &format!("updated {} ago", text::age(age))),
-            false => Line::new().right(Tone::Dim, &format!("updated {}", session.clock(at))),
+            true => unchecked.right(Tone::Bad, &format!("updated {} ago", text::age(age))),
+            false => unchecked.right(Tone::Dim, &format!("updated {}", session.clock(at))),
         };
         canvas.line_for_right(area.x, area.y, area.w.saturating_sub(1), &said);
+    } else {
+        canvas.line_for_right(area.x, area.y, area.w.saturating_sub(1), &unchecked);
     }
 }
 
-fn draw_count(canvas: &mut Canvas<'_>, area: Area, count: &Count, label: &str, tone: Tone, ascii: bool) {
-    let tone = if count.number.unwrap_or(0) == 0 { Tone::Dim } else { tone };
+fn draw_count(canvas: &mut Canvas<'_>, area: Area, count: &Count, labels: [&str; 2], tone: Tone, ascii: bool) {
+    let tone = if count.number.unwrap_or(0) == 0 || count.sign == "?" { Tone::Dim } else { tone };
     // More than three digits have no room, and say no more than three.
     let number = count.number.map(|number| number.min(999));
     let x = area.x + if area.w >= 40 { 3 } else { 1 };
     digits::draw(canvas, (x, area.y + 1), number, tone, ascii);
     let used = number.map_or(digits::WIDTH, digits::width);
     let (at, room) = (x + used + 2, (area.x + area.w).saturating_sub(x + used + 3));
+    // A part of a word says nothing; the place tells the counts apart.
+    let label = labels.into_iter().find(|label| text::width(label) <= usize::from(room)).unwrap_or_default();
     canvas.foreign(at, area.y + 2, room, label, Tone::Strong);
+    if number.is_some() {
+        canvas.foreign(at - 2, area.y + 1, 1, count.sign, tone);
+    }
     let fits = text::width(&count.detail) <= usize::from(room);
     let (detail, place) = if fits { (&count.detail, &count.place) } else { (&count.brief.0, &count.brief.1) };
     canvas.foreign(at, area.y + 3, room, detail, Tone::Dim);
@@ -109,6 +120,7 @@ pub(super) fn merged(tiles: &[Tile], capacity: usize) -> Vec<Tile> {
         name,
         region: String::new(),
         reasons: Vec::new(),
+        is_outdated: false,
         opens: super::Opens::Nothing,
     });
     shown
@@ -122,7 +134,7 @@ pub(super) fn tiles(shown: &[Tile], marks: &[(bool, bool)], grid: Grid, area: Ar
 }
 
 fn draw_tile(tile: &Tile, is_selected: bool, is_new: bool, area: Area, canvas: &mut Canvas<'_>) {
-    let fill = tile.rank.fill();
+    let fill = tile.rank.fill().filter(|_| !tile.is_outdated);
     let edges = if tile.rank.needs_person() {
         ["┏", "━", "┓", "┃", "┗", "┛"]
     } else {
@@ -147,7 +159,7 @@ fn draw_tile(tile: &Tile, is_selected: bool, is_new: bool, area: Area, canvas: &
         }
     }
     let of = |tone: Tone| fill.map_or(tone, |(inside, _)| inside);
-    let is_calm = tile.rank == Rank::Good || tile.rank == Rank::Unknown;
+    let is_calm = tile.is_outdated || tile.rank == Rank::Good || tile.rank == Rank::Unknown;
     let name_tone = match (is_selected || is_new, is_calm) {
         (true, _) => Tone::Strong,
         (false, true) => Tone::Dim,
@@ -204,6 +216,7 @@ mod tests {
             name: format!("deployment {n}"),
             region: "us".into(),
             reasons: Vec::new(),
+            is_outdated: false,
             opens: super::super::Opens::Nothing,
         }
     }

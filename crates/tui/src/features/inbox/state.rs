@@ -5,8 +5,9 @@ use super::page::InboxPage;
 pub use crate::session::msg::InboxTarget as Target;
 use crate::session::msg::{RevisionRef, ServerRef, ThreadRef};
 use crate::session::row_details::{DetailedRow, RowState};
+use crate::session::threads_known::{ThreadsKnown, short_reason};
 use jiff::Timestamp;
-use runtail_api::{ApiError, Kind, ServerInbox};
+use runtail_api::{ApiError, ServerInbox};
 use runtail_core::model::{FailedRevision, InboxGroup, InboxItem, InboxRow, InboxThread, compare_inbox};
 use runtail_core::text::clean;
 use std::collections::{BTreeMap, HashMap};
@@ -67,6 +68,8 @@ pub struct Listing {
     pub unlisted: Vec<String>,
     /// Sentences about rows that a limit left out.
     pub limits: Vec<String>,
+    /// The number of servers and lists in `failed`, which names a profile once if all its servers failed alike.
+    pub unchecked: usize,
 }
 
 impl Listing {
@@ -74,6 +77,32 @@ impl Listing {
     pub fn counts(&self) -> Counts {
         Counts::of(self.rows.iter().map(|row| row.row.group()))
     }
+
+    /// Returns the numbers of rows, and how far they can be trusted.
+    pub fn tally(&self) -> Tally {
+        let is_complete = self.failed.is_empty() && self.unlisted.is_empty() && self.limits.is_empty();
+        Tally {
+            counts: self.counts(),
+            stale: Counts::of(self.rows.iter().filter(|row| row.as_of.is_some()).map(|row| row.row.group())),
+            is_whole: is_complete && self.asking.is_empty(),
+            is_asking: !self.asking.is_empty(),
+            unchecked: self.unchecked,
+        }
+    }
+}
+
+/// The numbers of rows over all servers, and how far they can be trusted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub counts: Counts,
+    /// How many of them the newest requests did not confirm.
+    pub stale: Counts,
+    /// Whether every server listed all its threads. Otherwise there may be more.
+    pub is_whole: bool,
+    /// Whether servers have not answered yet.
+    pub is_asking: bool,
+    /// The number of servers and lists whose newest request failed.
+    pub unchecked: usize,
 }
 
 /// The numbers of rows of the inbox.
@@ -149,6 +178,8 @@ pub(super) struct Watched {
 pub struct Inbox {
     /// The agent servers of each profile in use.
     servers: BTreeMap<Arc<str>, Arc<[ServerRef]>>,
+    /// The profile and the address of each of them. Deployments that share a server are several servers in the list.
+    addresses: HashMap<(Arc<str>, Box<str>), ServerRef>,
     /// The number of servers per profile that are not read because there are too many.
     skipped: BTreeMap<Arc<str>, usize>,
     /// Regions of profiles, as the rows show them.
@@ -156,6 +187,10 @@ pub struct Inbox {
     /// Profiles whose list of deployments is not known: `None` while it is loaded, else why.
     unknown_lists: BTreeMap<Arc<str>, Option<String>>,
     pub(super) reads: BTreeMap<ServerRef, ServerRead>,
+    /// When the pending request to a server was sent, if it takes long.
+    overdue: BTreeMap<ServerRef, Timestamp>,
+    /// The time of the last list of each profile whose control plane no longer answers.
+    stale_lists: BTreeMap<Arc<str>, Timestamp>,
     /// The failed newest revisions, by the id of their deployment's row.
     revisions: BTreeMap<String, FailedDeployment>,
     /// The waiting and failed threads that are known, so that each is notified about once.
@@ -198,9 +233,13 @@ impl Inbox {
             }
             self.servers.insert(profile, servers.into());
         }
+        let all = self.servers.values().flat_map(|servers| servers.iter());
+        let key = |server: &ServerRef| (server.profile.clone(), address(server).into());
+        self.addresses = all.map(|server| (key(server), server.clone())).collect();
         let servers = &self.servers;
         let is_used = |server: &ServerRef| servers.get(&server.profile).is_some_and(|all| all.contains(server));
         self.reads.retain(|server, _| is_used(server));
+        self.overdue.retain(|server, _| is_used(server));
         self.known.retain(|_, known| known.server.as_ref().is_none_or(is_used));
         self.watched.retain(|_, watched| is_used(&watched.server));
         self.revisions.retain(|_, failed| servers.contains_key(&failed.profile));
@@ -254,7 +293,60 @@ impl Inbox {
 
     /// Returns the answer of a server, which may be known by another name.
     fn read_of(&self, server: &ServerRef) -> Option<(&ServerRef, &ServerRead)> {
-        self.reads.iter().find(|(known, _)| is_same(known, server))
+        let known = self.addresses.get(&(server.profile.clone(), address(server).into()))?;
+        self.reads.get_key_value(known)
+    }
+
+    /// Returns whether the newest answer of a server of a profile was an error or incomplete.
+    pub fn has_failed(&self, profile: &str) -> bool {
+        self.reads.iter().any(|(server, read)| *server.profile == *profile && read.is_partial())
+    }
+
+    /// Sets or removes the time of a request to a server that takes long.
+    pub fn set_overdue(&mut self, server: &ServerRef, since: Option<Timestamp>) {
+        let Some(known) = self.addresses.get(&(server.profile.clone(), address(server).into())).cloned() else {
+            return;
+        };
+        let before = match since {
+            Some(since) => self.overdue.insert(known, since),
+            None => self.overdue.remove(&known),
+        };
+        if before != since {
+            self.relist();
+        }
+    }
+
+    /// Returns when the oldest pending request to a server of a profile was sent, if it takes long.
+    pub fn overdue_since(&self, profile: &str) -> Option<Timestamp> {
+        self.overdue.iter().filter(|(server, _)| *server.profile == *profile).map(|(_, since)| *since).min()
+    }
+
+    /// Returns how current the numbers of a server's threads are.
+    pub fn threads_known(&self, server: &ServerRef) -> ThreadsKnown {
+        let Some(known) = self.addresses.get(&(server.profile.clone(), address(server).into())) else {
+            return ThreadsKnown::Unread("not checked".into());
+        };
+        let is_overdue = self.overdue.contains_key(known);
+        match self.reads.get(known) {
+            None => match self.state_of(known) {
+                State::Failed(why) => ThreadsKnown::Unread(why),
+                _ if is_overdue => ThreadsKnown::Unread("no answer yet".into()),
+                _ => ThreadsKnown::Asking,
+            },
+            Some(ServerRead { is_unlisted: true, .. }) => ThreadsKnown::Unread("not listed".into()),
+            Some(ServerRead { failure: None, .. }) if !is_overdue => ThreadsKnown::Now,
+            Some(ServerRead { complete_at: Some(at), .. }) => ThreadsKnown::AsOf(*at),
+            Some(ServerRead { failure: Some(error), .. }) => ThreadsKnown::Unread(short_reason(error)),
+            Some(_) => ThreadsKnown::Unread("no answer yet".into()),
+        }
+    }
+
+    /// Sets which control planes no longer answer, each with the time of its last list.
+    pub fn set_stale_lists(&mut self, stale: BTreeMap<Arc<str>, Timestamp>) {
+        if self.stale_lists != stale {
+            self.stale_lists = stale;
+            self.relist();
+        }
     }
 
     /// Sets or removes the failed newest revision of a deployment, by the id of its row. Returns whether that changed anything.
@@ -336,10 +428,10 @@ impl Inbox {
         &self.listing
     }
 
-    /// Returns the numbers of rows; `None` while a server has not answered yet.
-    pub fn counts(&self) -> Option<Counts> {
-        let is_known = self.listing.asking.is_empty() && !self.servers.is_empty();
-        is_known.then(|| self.listing.counts())
+    /// Returns the numbers of rows, and how far they can be trusted.
+    pub fn tally(&self) -> Tally {
+        let tally = self.listing.tally();
+        Tally { is_whole: tally.is_whole && !self.servers.is_empty(), ..tally }
     }
 
     /// Computes the rows again.
@@ -349,7 +441,10 @@ impl Inbox {
         for (profile, why) in &self.unknown_lists {
             match why {
                 None => listing.asking.push(clean(profile).into_owned()),
-                Some(why) => listing.failed.push((clean(profile).into_owned(), why.clone())),
+                Some(why) => {
+                    listing.unchecked += 1;
+                    listing.failed.push((clean(profile).into_owned(), why.clone()));
+                }
             }
         }
         for (profile, number) in &self.skipped {
@@ -360,6 +455,11 @@ impl Inbox {
         for (profile, servers) in self.servers.iter().filter(|(_, servers)| !servers.is_empty()) {
             let states: Vec<(&ServerRef, State)> =
                 servers.iter().map(|server| (server, self.state_of(server))).collect();
+            let is_unchecked = |server: &ServerRef, state: &State| match state {
+                State::Failed(_) => true,
+                _ => self.overdue.contains_key(server),
+            };
+            listing.unchecked += states.iter().filter(|(server, state)| is_unchecked(server, state)).count();
             let first = &states[0].1;
             let is_uniform = states.iter().all(|(_, state)| state == first);
             let named: Vec<(String, &State)> = match is_uniform {
@@ -378,8 +478,9 @@ impl Inbox {
         for (server, read) in &self.reads {
             let title = self.server_title(server);
             listing.limits.extend(read.limits.iter().map(|limit| format!("{title}: {limit}")));
+            let is_overdue = self.overdue.contains_key(server);
             for thread in &read.threads {
-                let is_stale = read.stale.contains(&thread.thread_id);
+                let is_stale = is_overdue || read.stale.contains(&thread.thread_id);
                 let target = ThreadRef { server: server.clone(), id: thread.thread_id.clone() };
                 let region = region(&server.profile);
                 let key = thread_key(&target);
@@ -395,14 +496,15 @@ impl Inbox {
         }
         listing.rows.extend(self.revisions.iter().map(|(key, failed)| {
             let region = region(&failed.profile).or_else(|| failed.region.clone());
-            failed_row(key, failed, region.as_deref())
+            let as_of = self.stale_lists.get(&failed.profile).copied();
+            Row { as_of, ..failed_row(key, failed, region.as_deref()) }
         }));
         listing.rows.sort_by(|a, b| compare_inbox(&a.row, &b.row));
         self.listing = Arc::new(listing);
     }
 
     /// Returns `lab`, or `eu › support-bot` for one of several servers.
-    fn server_title(&self, server: &ServerRef) -> String {
+    pub fn server_title(&self, server: &ServerRef) -> String {
         // A host is too long.
         let region = self.regions.get(&server.profile).and_then(|region| region.as_deref());
         let region = region.filter(|region| !region.contains(['.', ':'])).unwrap_or(&server.profile);
@@ -414,14 +516,12 @@ impl Inbox {
 
     fn state_of(&self, server: &ServerRef) -> State {
         match self.reads.get(server) {
+            _ if self.overdue.contains_key(server) => State::Asking,
             None => match self.unknown_lists.get(&server.profile) {
                 Some(Some(why)) => State::Failed(why.clone()),
                 _ => State::Asking,
             },
-            Some(ServerRead { failure: Some(error), .. }) => State::Failed(match &error.kind {
-                Kind::Unauthorized => "401".into(),
-                _ => error.badge(),
-            }),
+            Some(ServerRead { failure: Some(error), .. }) => State::Failed(short_reason(error)),
             Some(ServerRead { is_unlisted: true, .. }) => State::Unlisted,
             Some(_) => State::Checked,
         }

@@ -77,8 +77,8 @@ fn each_event_is_new_once_and_earlier_ones_are_not() {
     let cancelled = InboxThread { cause: Some(InboxCause::Cancelled), ..failed("d", 6) };
     assert_eq!(read(&mut inbox, 6, vec![asking("a", "q2", 5), cancelled]), []);
     assert_eq!(
-        inbox.counts(),
-        Some(Counts { waiting: 1, unfinished: 1, ..Counts::default() }),
+        inbox.tally().counts,
+        Counts { waiting: 1, unfinished: 1, ..Counts::default() },
         "nobody waits for an answer to a cancelled run"
     );
 }
@@ -96,11 +96,17 @@ fn a_failed_first_answer_makes_nothing_news() {
 #[test]
 fn rows_of_a_server_that_fails_later_stay_with_their_time() {
     let mut inbox = inbox(&["bot", "other"]);
-    assert_eq!(inbox.counts(), None, "nothing is known");
+    assert!(!inbox.tally().is_whole, "nothing is known");
     read(&mut inbox, 0, vec![asking("a", "q", 0), failed("b", 0)]);
-    assert_eq!(inbox.counts(), None, "the other server was not asked");
+    let tally = inbox.tally();
+    assert_eq!(
+        (tally.counts.waiting, tally.is_whole, tally.unchecked),
+        (1, false, 0),
+        "the other server was not asked"
+    );
     inbox.on_read(&server("other"), (at(0), at(0)), Err(refused()));
-    assert_eq!(inbox.counts(), Some(Counts { waiting: 1, failed: 1, ..Counts::default() }));
+    let tally = inbox.tally();
+    assert_eq!((tally.counts.failed, tally.is_whole, tally.unchecked), (1, false, 1), "a failed request is no answer");
     // One of the searches failed: what it listed is confirmed.
     let partial =
         ServerInbox { threads: vec![asking("a", "q", 0)], failures: vec![refused()], ..ServerInbox::default() };
@@ -161,12 +167,12 @@ fn a_stuck_page_is_news_once_even_if_the_list_does_not_know_it() {
     };
     let sign = StuckSign::Attempt { run_id: None, number: 3 };
     assert!(inbox.on_page(page(), at(1)).is_none());
-    assert!(!inbox.was_stuck(1) && inbox.counts() == Some(Counts::default()));
+    assert!(!inbox.was_stuck(1) && inbox.tally().counts == Counts::default());
     inbox.set_stuck(&super::PageStatus { stuck: Some(sign.clone()), ..page() });
     assert!(inbox.was_stuck(1));
-    assert_eq!(inbox.counts(), Some(Counts { stuck: 1, ..Counts::default() }), "its run is active, and needs a person");
+    assert_eq!(inbox.tally().counts, Counts { stuck: 1, ..Counts::default() }, "its run is active, and needs a person");
     inbox.set_stuck(&page());
-    assert_eq!(inbox.counts(), Some(Counts::default()), "an event came");
+    assert_eq!(inbox.tally().counts, Counts::default(), "an event came");
     assert_eq!(inbox.on_stuck_page(&page(), &sign, at(1)).map(|news| news.when), Some(NotifyWhen::Stuck));
     read(&mut inbox, 2, vec![]);
     assert_eq!(inbox.on_stuck_page(&page(), &sign, at(3)), None);

@@ -1,45 +1,21 @@
 //! Using, trying, defining and saving profiles.
 
 use crate::session::catalog::{AfterTest, Catalog, Origin, ProfileEntry, ProfileTest};
+use crate::session::cure::cure;
 use crate::session::msg::{Effect, ServerRef};
 use crate::session::request::ProfileRequest;
 use crate::session::subject::Subject;
 use crate::session::{Request, Requests, Route};
 use jiff::Timestamp;
-use runtail_api::{ApiError, Kind};
+use runtail_api::ApiError;
 use runtail_core::config::edit::{profile_of, profile_template};
 use runtail_core::config::{ConfigError, Draft, Profile, SecretSource};
-use runtail_core::text;
 
 /// Returns the only agent server of profiles without a control plane: there is nothing else to choose.
 fn only_server(list: &[Profile]) -> Option<ServerRef> {
     let [Profile { control_plane: None, agent_servers, name: profile, .. }] = list else { return None };
     let [(name, url)] = agent_servers.as_slice() else { return None };
     Some(ServerRef { profile: profile.as_str().into(), name: name.as_str().into(), url: url.as_str().into() })
-}
-
-/// Returns what to do about a rejected or missing key. `test`: the key that tests the profile, where there is one.
-pub(super) fn cure(profile: &Profile, error: &ApiError, test: Option<&str>) -> Option<String> {
-    if !matches!(error.kind, Kind::Unauthorized | Kind::Refused) {
-        return None;
-    }
-    let workspace = profile.workspace.as_deref().map(|id| format!(" of workspace {}", text::short_id(id)));
-    let key = format!("a key{}", workspace.unwrap_or_default());
-    let what = match profile.key.as_ref().or(profile.bearer.as_ref())? {
-        // The environment of a running program can't be changed from outside.
-        SecretSource::Env(name) => return Some(format!("set {name} to {key} and start Runtail again.")),
-        SecretSource::File(path) => format!("put {key} into {}", path.display()),
-        SecretSource::Entry(path, entry) => format!("put {key} into {}, as {entry}", path.display()),
-        SecretSource::Keyring(entry) => format!("store {key}: {}", entry.store_command()?),
-        SecretSource::Command(words) => {
-            format!("check the command {}, which must print {key}", words.first().map_or("", |word| word))
-        }
-        SecretSource::Given(_) => return None,
-    };
-    Some(match test {
-        Some(test) => format!("{what}, then press {test}."),
-        None => format!("{what}."),
-    })
 }
 
 impl Catalog {

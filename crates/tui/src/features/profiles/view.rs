@@ -229,8 +229,7 @@ fn cells(cx: &Cx<'_>, known: &ProfileEntry) -> [(Tone, String); 8] {
 fn state(cx: &Cx<'_>, known: &ProfileEntry) -> (Tone, String) {
     let ago = |at: Timestamp| format!("{} ago", text::age(Duration::try_from(cx.session.now - at).unwrap_or_default()));
     let failed = |error: &ApiError, at: Option<Timestamp>, more: &str| {
-        // Nothing was refused: the key could not be read.
-        let word = if error.kind == Kind::Refused { "no key".to_string() } else { error.badge() };
+        let word = error.badge();
         let at = at.map(|at| format!(" {}", ago(at))).unwrap_or_default();
         (Tone::Bad, format!("✗ {word}{at}: {}{more}", short_cause(error)))
     };
@@ -325,7 +324,7 @@ fn details(page: &ProfilesPage, cx: &Cx<'_>, width: usize) -> Vec<Line> {
     let polled = || cx.session.profile(&profile.name).filter(|_| used.is_some()).and_then(|state| state.error.as_ref());
     let tested = known.last_test.as_ref().and_then(|(_, result)| result.as_ref().err());
     if let Some(error) = tested.or_else(polled) {
-        if let Some(cure) = super::update::cure(profile, error, Some(&cx.session.key("profiles.test"))) {
+        if let Some(cure) = crate::session::cure::cure(profile, error, Some(&cx.session.key("profiles.test"))) {
             field("to do", text::capitalized(&cure));
         }
         field("checked", error.story());
