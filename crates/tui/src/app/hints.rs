@@ -212,8 +212,7 @@ fn stream_hints(viewer: &Viewer, offers: Offers, can_act: bool, can: &dyn Fn(&st
     if !(is_searching && in_tree) && can("stream.search") {
         ids.push(("stream.search", None));
     }
-    let most = if view == View::History { MAX_HINTS + 1 } else { MAX_HINTS };
-    ids.truncate(most);
+    ids.truncate(MAX_HINTS);
     ids.extend([("app.command", Some("commands")), ("app.help", None)]);
     ids
 }
@@ -270,8 +269,8 @@ fn view_hints(viewer: &Viewer) -> Vec<Hint> {
         }
         View::History => vec![
             ("stream.play", Some("set A")),
-            ("stream.open", Some(viewer.history.open_label())),
             ("stream.compare", Some("compare branches")),
+            ("stream.open", Some(viewer.history.open_label())),
         ],
         View::Messages | View::Updates | View::Runs => vec![("stream.open", None)],
     }
