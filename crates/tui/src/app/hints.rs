@@ -59,6 +59,15 @@ pub fn hints(app: &App) -> Hints {
     let (keymap, ascii) = (&app.session.keymap, app.session.settings.ascii);
     let hint = |(id, label): Hint| {
         let (key, default_label) = keymap.hints_of([&id], ascii).pop()?;
+        let numbers = match app.overlays.last() {
+            Some(Overlay::FirstRun(screen)) => Some(screen.numbers()).filter(|(first, _)| *first == id),
+            _ => None,
+        };
+        if let Some((first, last)) = numbers
+            && let (Some(first), Some(last)) = (keymap.keys_of(first).first(), keymap.keys_of(last).first())
+        {
+            return Some((format!("{}–{}", key_glyph(*first, ascii), key_glyph(*last, ascii)), "choose"));
+        }
         Some((pair_of_keys(keymap, id, ascii).unwrap_or(key), label.unwrap_or(default_label)))
     };
     ids.into_iter().filter_map(hint).collect()
