@@ -252,7 +252,8 @@ fn connection(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, brief: bool) ->
         (None, false, new) => part(Tone::Strong, &format!("‖ {} new · G  ", text::count(new))),
     }
     if cx.is_frozen {
-        part(Tone::Strong, "FROZEN · F  ");
+        part(Tone::Badge, "FROZEN · F");
+        part(Tone::Plain, "  ");
     }
     line.right.extend(viewer.rate_strip(cx.session.now, brief).left);
     line.right.extend(viewer.connection_line(cx.session.now, brief).left);
