@@ -60,6 +60,8 @@ pub enum Request {
     Do(Context, Action),
     /// Run an action by its id, as if its key had been pressed here. If it works elsewhere, go there.
     Run(&'static str),
+    /// Go to the nearest screen with a context, where a command of the palette works.
+    GoWhere(Context, &'static str),
     /// Change a preference.
     Prefer(Pref),
     /// Use these profiles from now on.
