@@ -213,6 +213,8 @@ pub enum Route {
     Journal,
     /// The doctor's report: checks of the configuration and connections.
     Doctor,
+    /// The doctor's checks of one profile.
+    DoctorOf(Arc<Profile>),
     /// The table of all key bindings.
     Keys,
     /// A screen, by the name of the command that opens it.
