@@ -365,6 +365,7 @@ fn first_run_imports_profiles_of_the_official_tools() {
     .unwrap();
     dash.done(EffectResult::ImportsFound(Box::new(Import::read(&places))));
     assert!(dash.screen().contains("5  Import 1 profile"), "{}", dash.screen());
+    assert!(dash.screen().contains(" ⏎ open  1–5 choose  q quit"), "{}", dash.screen());
     // The file is drafted, shown, and written only on request.
     assert_eq!(dash.keys("<Down><Down><Down><Down><Down><Enter>"), [Effect::DraftImport(file.clone())]);
     let draft = || Import::draft(&places, &file, &[]).map(|(found, draft)| (Box::new(found), draft));

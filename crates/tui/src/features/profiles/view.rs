@@ -121,10 +121,14 @@ fn place(cx: &Cx<'_>) -> String {
     }
 }
 
-/// Returns where the glyph of a state ends; of a failure, where its code does.
+/// Returns where the glyph of a state ends; of a failure, where its code or its words do.
 fn glyph_of(state: &str) -> usize {
-    let words = if state.starts_with('✗') { 2 } else { 1 };
-    state.match_indices(' ').nth(words - 1).map_or(state.len(), |(at, _)| at)
+    if !state.starts_with('✗') {
+        return state.find(' ').unwrap_or(state.len());
+    }
+    let said = state.split(": ").next().unwrap_or_default();
+    let age = said.strip_suffix(" ago").and_then(|before| before.rfind(' '));
+    age.unwrap_or(said.len())
 }
 
 /// The widths of the columns, from the checkbox to the state, and the columns of the last one.
@@ -367,4 +371,24 @@ fn details(page: &ProfilesPage, cx: &Cx<'_>, width: usize) -> Vec<Line> {
         field("checked", "not in use yet; the previous definition applies".into());
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::glyph_of;
+
+    #[test]
+    fn the_role_of_a_state_covers_its_glyph_or_the_words_of_a_failure() {
+        for (state, head) in [
+            ("● 0.12s, 4s ago", "●"),
+            ("◐ checking…", "◐"),
+            ("✗ 401 2m ago: the server rejected the key", "✗ 401"),
+            ("✗ 401 2m ago", "✗ 401"),
+            ("✗ no key 4s ago: the environment variable K is not set", "✗ no key"),
+            ("✗ no connection", "✗ no connection"),
+            ("off", "off"),
+        ] {
+            assert_eq!(&state[..glyph_of(state)], head);
+        }
+    }
 }
