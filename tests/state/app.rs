@@ -505,7 +505,7 @@ fn doctor_runs_while_its_page_is_open() {
         subscriptions(&dash.app).into_iter().find_map(of)
     };
     assert!(doctor_subscription(&dash).is_none());
-    dash.app.open_doctor();
+    dash.app.open_doctor(None);
     let sub = doctor_subscription(&dash).expect("a subscription");
     let profiles: Vec<_> = dash.app.session.profiles.iter().map(|p| p.name.clone()).collect();
     assert_eq!(sub.what, SubscriptionKind::Profiles(profiles));
@@ -533,7 +533,7 @@ fn doctor_runs_while_its_page_is_open() {
     assert_eq!(dash.screen().matches("1 problem found.").count(), 1, "{}", dash.screen());
     // Late results of the first check don't affect the second.
     dash.keys("<Esc>");
-    dash.app.open_doctor();
+    dash.app.open_doctor(None);
     send_check(&mut dash, Some(Check::good("network", "late")));
     assert!(!dash.screen().contains("late"), "{}", dash.screen());
     dash.keys("<Esc>");

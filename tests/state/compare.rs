@@ -120,7 +120,7 @@ fn both_sides_are_aligned_and_the_cursor_is_on_the_first_difference() {
     dash.ascii = true;
     dash.app.session.settings.ascii = true;
     let screen = dash.screen();
-    assert!(screen.contains("!   calls"), "{screen}");
+    assert!(screen.contains("!=  calls"), "{screen}");
 }
 
 #[test]

@@ -339,3 +339,93 @@ fn the_editor_edits_the_field_or_the_json() {
     let [Effect::EditOutside(text)] = effects.as_slice() else { panic!("{effects:?}") };
     assert!(text.contains("one\\ntwo"), "{text}");
 }
+
+/// Opens the composer on the page of a thread with these records, and answers with a schema.
+#[track_caller]
+fn composer_on(records: &crate::thread_actions::Records, schema: Value) -> Dash {
+    let mut dash = page((140, 40), records);
+    let effects = dash.keys("n");
+    let asked = effects.iter().find_map(|effect| match effect {
+        Effect::FetchGraphFacts(server, id) => Some((server.clone(), id.clone())),
+        _ => None,
+    });
+    let (server, assistant) = asked.unwrap_or_else(|| panic!("{effects:?}"));
+    dash.done(EffectResult::GraphFacts(server, assistant, Ok(Box::new(facts(Some(schema))))));
+    dash
+}
+
+#[test]
+fn a_run_that_the_server_would_refuse_is_not_ready() {
+    let busy = records("busy", "finished-state", json!([run("r1", "running")]));
+    let mut dash = composer_on(&busy, json!({"properties": {"note": {"type": "string"}}, "type": "object"}));
+    let screen = dash.screen();
+    let reason = "A run is active on this thread, so the server refuses a new one. ctrl-o has other strategies.";
+    assert!(screen.contains(reason) && !screen.contains("Ready"), "{screen}");
+    assert_eq!(screen.matches("A run is active").count(), 1, "{screen}");
+    assert!(!screen.lines().any(|line| line.contains("◆ A run")), "the glyph of a question is no warning: {screen}");
+    // The key moves to the field that can change that.
+    assert!(started(&dash.keys("<ctrl-s>")).is_none());
+    assert!(dash.screen().contains("▌ on conflict"), "{}", dash.screen());
+    dash.keys("<Left>");
+    while !dash.screen().contains("(x) enqueue") {
+        dash.keys("<Left>");
+    }
+    let screen = dash.screen();
+    assert!(screen.contains("Ready. Starts one run") && screen.contains("? A run is active"), "{screen}");
+    assert!(started(&dash.keys("<ctrl-s>")).is_some(), "{}", dash.screen());
+}
+
+#[test]
+fn a_run_that_may_be_active_is_said_to_be_that_of_the_list() {
+    let mut dash = demo_like((140, 40));
+    dash.open_server();
+    // The list may be older than the end of the run, so it can be tried.
+    let effects = dash.keys("n");
+    let server = requested(&effects);
+    let schema = json!({"properties": {"note": {"type": "string"}}, "type": "object"});
+    dash.done(EffectResult::GraphFacts(server, AGENT.into(), Ok(Box::new(facts(Some(schema))))));
+    dash.keys("<BackTab><Left>");
+    let words = dash.words();
+    assert!(words.contains("? A run was active on this thread when it was listed."), "{words}");
+    assert!(words.contains("Ready if that run has ended."), "{words}");
+}
+
+#[test]
+fn a_required_field_is_kept_from_the_state_or_blocks() {
+    let mut mailer = records("idle", "finished-state", json!([run("r1", "success")]));
+    mailer.state["values"] = json!({"to": "ann@acme.example", "cc": null});
+    let text = json!({"type": "string"});
+    let schema = json!({
+        "properties": {"to": text, "cc": text, "note": text}, "required": ["to", "cc"], "type": "object",
+    });
+    let mut dash = composer_on(&mailer, schema.clone());
+    let screen = dash.screen();
+    assert!(!screen.contains("to *") && screen.contains("text, kept from the state if empty"), "{screen}");
+    assert!(screen.contains("cc *") && screen.contains("cc: required.") && !screen.contains("Ready"), "{screen}");
+    assert!(started(&dash.keys("<ctrl-s>")).is_none());
+    let (_, _, start) = started(&dash.keys("bob<ctrl-s>")).unwrap_or_else(|| panic!("{}", dash.screen()));
+    assert_eq!(start.body.input, Some(json!({"cc": "bob"})));
+    // A new thread has no state.
+    let mut dash = composer_on(&mailer, schema.clone());
+    dash.keys("<BackTab><Right>");
+    assert!(dash.screen().contains("to *") && dash.screen().contains("to: required."), "{}", dash.screen());
+    // An unknown state blocks nothing, but is said to be unknown.
+    let mut dash = composer((140, 40), Some(schema));
+    let words = dash.words();
+    assert!(words.contains("Required and empty: cc, to.") || words.contains("Required and empty: to, cc."), "{words}");
+    assert!(started(&dash.keys("<ctrl-s>")).is_some(), "{}", dash.screen());
+}
+
+#[test]
+fn nothing_moves_while_a_message_is_typed() {
+    let mut dash = composer((140, 40), Some(schema()));
+    let row = |dash: &mut Dash| dash.screen().lines().position(|line| line.contains("customer")).unwrap();
+    let before = row(&mut dash);
+    dash.keys("H");
+    assert_eq!(row(&mut dash), before, "{}", dash.screen());
+    // The label of the focused field is strong.
+    let buffer = dash.buffer();
+    let y = dash.screen().lines().position(|line| line.contains("▌ messages")).unwrap() as u16;
+    let modifier = buffer[(6, y)].modifier;
+    assert!(modifier.contains(ratatui::style::Modifier::BOLD), "{modifier:?}");
+}

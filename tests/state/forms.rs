@@ -301,6 +301,53 @@ fn first_run_looks_again_and_opens_an_address() {
 }
 
 #[test]
+fn first_run_offers_its_keys_where_they_work() {
+    let mut dash = first_run((80, 24));
+    assert!(dash.screen().contains("⏎ open  1–4 choose  q quit"), "{}", dash.screen());
+    let effects = dash.keys("4http://127.0.0.1:9<Enter>");
+    let [Effect::Try(number, _)] = effects.as_slice() else { panic!("{effects:?}") };
+    let number = *number;
+    let error = dash.error("local", Kind::NoConnection);
+    dash.feed(Msg::done(EffectResult::Tried(number, Err(error))));
+    let screen = dash.screen();
+    assert!(screen.contains("U uses local anyway, s saves it."), "{screen}");
+    assert!(screen.contains(" U use anyway  s save  ⏎ open  1–4 choose"), "{screen}");
+    // The address is kept for another try.
+    assert!(screen.contains("4  Open another server       http://127.0.0.1:9"), "{screen}");
+    dash.keys("4x");
+    assert!(dash.screen().contains("[ http://127.0.0.1:9x"), "{}", dash.screen());
+    dash.keys("<Backspace><Enter>");
+    let error = dash.error("local", Kind::NoConnection);
+    dash.feed(Msg::done(EffectResult::Tried(number + 1, Err(error))));
+    dash.keys("U");
+    assert!(dash.app.overlays.is_empty(), "{}", dash.screen());
+}
+
+#[test]
+fn first_run_says_that_there_is_nothing_to_import() {
+    let home = tempfile::tempdir().unwrap();
+    let places = Places { langsmith: Some(home.path().join("config.json")), project: None };
+    let mut dash = first_run((140, 40));
+    let found = || Box::new(Import::read(&places));
+    dash.done(EffectResult::ImportsFound(found()));
+    assert!(!dash.screen().contains("Nothing to import"), "it was not asked for: {}", dash.screen());
+    dash.keys("5");
+    dash.done(EffectResult::ImportsFound(found()));
+    assert!(dash.screen().contains("Nothing to import: there is no "), "{}", dash.screen());
+}
+
+#[test]
+fn the_document_of_a_new_deployment_says_what_is_missing() {
+    let mut dash = Dash::new(TWO, (140, 40));
+    press(&mut dash, "a<ctrl-t>");
+    let screen = dash.screen();
+    assert!(screen.contains("? Missing: profile, name, ") && !screen.contains("● Valid"), "{screen}");
+    let mut dash = filled((140, 40));
+    press(&mut dash, "<ctrl-t>");
+    assert!(dash.screen().contains("● Valid"), "{}", dash.screen());
+}
+
+#[test]
 fn first_run_imports_profiles_of_the_official_tools() {
     let home = tempfile::tempdir().unwrap();
     let (tool, file) = (home.path().join("config.json"), home.path().join("runtail/config.toml"));
@@ -318,6 +365,7 @@ fn first_run_imports_profiles_of_the_official_tools() {
     .unwrap();
     dash.done(EffectResult::ImportsFound(Box::new(Import::read(&places))));
     assert!(dash.screen().contains("5  Import 1 profile"), "{}", dash.screen());
+    assert!(dash.screen().contains(" ⏎ open  1–5 choose  q quit"), "{}", dash.screen());
     // The file is drafted, shown, and written only on request.
     assert_eq!(dash.keys("<Down><Down><Down><Down><Down><Enter>"), [Effect::DraftImport(file.clone())]);
     let draft = || Import::draft(&places, &file, &[]).map(|(found, draft)| (Box::new(found), draft));

@@ -111,6 +111,7 @@ fn screens_show_the_tree_and_the_difference() {
         dash.keys("<Down><Down> <Home>");
         serve(&mut dash, &history);
         insta::assert_snapshot!(format!("history_{name}"), dash.screen());
+        assert!(runtail_tui::app::hints::hints(&dash.app).len() <= 6, "{}", dash.screen());
         if size.0 < 120 {
             dash.keys("<Enter>");
             serve(&mut dash, &history);

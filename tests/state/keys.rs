@@ -215,7 +215,8 @@ fn press(open: fn((u16, u16)) -> Dash, size: (u16, u16), key: &str) -> (bool, Ve
 
 /// Returns the keys of a text of the footer or the help, as `parse_keys` reads them.
 fn keys(shown: &str) -> Vec<String> {
-    let names = shown.replace('←', "Left ").replace('→', "Right ");
+    // A range is shown by its ends.
+    let names = shown.replace('←', "Left ").replace('→', "Right ").replace('–', " ");
     let parsed = |name: &str| match name {
         "⏎" => "<Enter>".to_string(),
         "Shift-Tab" => "<BackTab>".into(),

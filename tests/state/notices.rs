@@ -123,3 +123,16 @@ fn the_longest_notice_leaves_the_confirmation_of_a_preview() {
         assert_eq!(prompt(&after), prompt(&before), "{after}");
     }
 }
+
+#[test]
+fn the_failure_of_a_key_ends_with_the_next_key() {
+    let mut dash = crate::composer::composer((140, 40), Some(crate::composer::schema()));
+    dash.keys("<Tab><Tab><Tab>ten<ctrl-s>");
+    assert!(dash.screen().contains("Nothing was sent."), "{}", dash.screen());
+    dash.keys("<Tab>");
+    assert!(!dash.screen().contains("Nothing was sent."), "{}", dash.screen());
+    // A failure that no key caused is read first.
+    dash.app.notify(true, "The server at prod-eu answered 503.");
+    dash.keys("<Tab>");
+    assert!(dash.screen().contains("answered 503"), "{}", dash.screen());
+}

@@ -114,6 +114,84 @@ fn an_action_of_another_screen_goes_there_and_says_how_to_use_it() {
     assert!(dash.app.overlays.iter().all(|overlay| !matches!(overlay, Overlay::Save(_))));
 }
 
+/// The text of the selected row of the palette.
+fn selected(screen: &str) -> &str {
+    screen.lines().find(|line| line.contains("▌ ")).unwrap_or_else(|| panic!("{screen}"))
+}
+
+#[test]
+fn the_selected_row_works_here_and_enter_runs_it() {
+    let mut dash = demo_like((140, 40));
+    dash.keys(":graph");
+    let screen = dash.screen();
+    // No stream is shown, so there is no view to show.
+    assert!(!screen.contains("view Graph"), "{screen}");
+    assert!(selected(&screen).contains("graph ASSISTANT"), "{screen}");
+    dash.keys("<Enter>");
+    assert!(dash.app.agent.server.is_some(), "{}", last_notice(&dash));
+    assert_eq!(last_notice(&dash), "Press : and type graph.");
+    // What a read-only profile can't do is not listed as working here.
+    let mut dash = demo_like((140, 40));
+    let here =
+        |dash: &Dash| rows(&dash.app, "redeploy", Group::Here).into_iter().any(|(_, line)| line == "deployments.mark");
+    assert!(!here(&dash));
+    dash.open_thread();
+    assert!(rows(&dash.app, "cancel the run", Group::Here).iter().any(|(_, line)| line == "stream.cancel"));
+    dash.seal();
+    assert!(!rows(&dash.app, "cancel the run", Group::Here).iter().any(|(_, line)| line == "stream.cancel"));
+}
+
+#[test]
+fn the_counter_counts_each_match_once() {
+    let mut dash = demo_like((140, 40));
+    dash.keys(":cancel");
+    let screen = dash.screen();
+    let all = dash.app.offers("cancel");
+    let elsewhere = all.iter().filter(|offer| offer.group == Group::Elsewhere).count();
+    assert!(all.iter().all(|offer| !offer.line.contains(' ')), "only actions match");
+    let count = dash.app.offers("").len();
+    assert!(screen.contains(&format!("{} of {count} · {elsewhere} elsewhere", all.len())), "{screen}");
+}
+
+#[test]
+fn actions_with_one_name_are_told_apart() {
+    let mut dash = demo_like((140, 40));
+    for text in ["approve", "interrupt", "cancel", "open", "redeploy", "roll"] {
+        let all = dash.app.offers(text);
+        let shown: Vec<(&str, &str)> = all.iter().map(|offer| (offer.shown.as_str(), offer.note.as_str())).collect();
+        let different: BTreeSet<_> = shown.iter().collect();
+        assert_eq!(shown.len(), different.len(), "{text}: {shown:#?}");
+        assert!(shown.iter().all(|(_, note)| !note.starts_with("or ") && !note.starts_with("else ")), "{shown:#?}");
+        // Here a key does one thing.
+        let keys: Vec<&str> =
+            all.iter().filter(|offer| offer.group == Group::Here).map(|offer| offer.key.as_str()).collect();
+        let unique: BTreeSet<&&str> = keys.iter().filter(|key| !key.is_empty()).collect();
+        assert_eq!(unique.len(), keys.iter().filter(|key| !key.is_empty()).count(), "{text}: {keys:?}");
+    }
+    dash.keys(":interrupt<Enter>");
+    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Confirm(_))), "{}", dash.screen());
+}
+
+#[test]
+fn an_action_on_a_thread_opens_the_threads_of_the_selected_deployment() {
+    let mut dash = demo_like((140, 40));
+    run_command(&mut dash, "stream.cancel");
+    assert!(dash.app.agent.server.is_some() && dash.app.focus == Pane::Stream, "{}", dash.screen());
+    assert_eq!(last_notice(&dash), "Press ⏎ to open thread, run or assistant, then x to cancel the run.");
+}
+
+#[test]
+fn actions_are_found_by_words_of_other_tools() {
+    let mut dash = demo_like((140, 40));
+    assert!(completions(&dash.app, "cancel").contains(&"interrupt".to_string()));
+    dash.open_thread();
+    let found = completions(&dash.app, "fork");
+    assert!(["stream.again", "stream.edit_state"].iter().all(|id| found.contains(&id.to_string())), "{found:?}");
+    dash.keys("0");
+    let names: Vec<String> = rows(&dash.app, "fork", Group::Here).into_iter().map(|(name, _)| name).collect();
+    assert!(names.contains(&"Run again from here".to_string()), "{names:?}");
+}
+
 #[test]
 fn enter_on_a_command_without_its_argument_lists_the_choices() {
     let mut dash = demo_like((140, 40));

@@ -99,7 +99,7 @@ fn switching_requires_a_reachable_profile() {
     // The second check succeeds.
     let effects = dash.keys("t");
     check_finished(&mut dash, &effects, Ok(()));
-    let effects = dash.keys("U");
+    let effects = dash.keys("<Esc>U");
     let effects = check_finished(&mut dash, &effects, Ok(()));
     assert_eq!(used(&dash), ["eu"]);
     assert!(matches!(&effects[..], [Effect::UseProfiles(_, list)] if list.len() == 1 && list[0].name == "eu"));
@@ -126,6 +126,47 @@ fn unreachable_profile_is_used_only_on_explicit_request() {
 }
 
 #[test]
+fn a_test_shows_the_checks_of_the_doctor_for_one_profile() {
+    let mut dash = Dash::new(&format!("default_profiles = [\"us\"]\n{TWO}"), (140, 40));
+    choose(&mut dash, "eu");
+    let effects = dash.keys("t");
+    assert_eq!(started_check(&effects).1.name, "eu");
+    // A profile that is not in use is checked too, and no other one.
+    let check = subscriptions(&dash.app).into_iter().find(|sub| matches!(sub.key, SubscriptionId::Doctor(_))).unwrap();
+    assert!(matches!(&check.what, SubscriptionKind::Profile(profile) if profile.name == "eu"), "{:?}", check.key);
+    let found = runtail_api::doctor::Check::good("key", "env:K is set");
+    dash.feed(Msg::Subscription {
+        key: check.key.clone(),
+        epoch: check.epoch,
+        event: SubscriptionEvent::Checked(Some(Box::new(found))),
+    });
+    let screen = dash.screen();
+    assert!(screen.contains("Doctor") && screen.contains("env:K is set") && screen.contains("eu  "), "{screen}");
+}
+
+#[test]
+fn the_profiles_page_marks_production_and_the_selected_row() {
+    let toml = "[profiles.a-prod]\nregion = \"us\"\napi_key_env = \"K\"\nlabel = \"production\"\n\
+                [profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n";
+    let mut dash = Dash::new(toml, (140, 40));
+    dash.app.open_profiles();
+    choose(&mut dash, "local");
+    let (screen, buffer) = (dash.screen(), dash.buffer());
+    let row = |name: &str| screen.lines().position(|line| line.contains(&format!("]  {name}"))).unwrap() as u16;
+    let column = |y: u16, text: &str| {
+        let line = screen.lines().nth(y.into()).unwrap();
+        line[..line.find(text).unwrap_or_else(|| panic!("{text}: {line}"))].chars().count() as u16
+    };
+    let bold = |x: u16, y: u16| buffer[(x, y)].modifier.contains(ratatui::style::Modifier::BOLD);
+    let (prod, local) = (row("a-prod"), row("local"));
+    let mark = &buffer[(column(prod, "PROD"), prod)];
+    assert!(mark.modifier.contains(ratatui::style::Modifier::REVERSED), "{mark:?} {screen}");
+    assert!(screen.contains("PROD read-only") || screen.contains("PROD writes"), "{screen}");
+    assert!(bold(column(local, "local"), local) && !bold(column(prod, "a-prod"), prod), "{screen}");
+    assert!(screen.contains("workspace   none"), "{screen}");
+}
+
+#[test]
 fn aborted_checks_change_nothing() {
     let mut dash = Dash::new(&format!("default_profiles = [\"us\"]\n{TWO}"), (140, 40));
     choose(&mut dash, "eu");
@@ -135,7 +176,7 @@ fn aborted_checks_change_nothing() {
     assert_eq!(used(&dash), ["us"]);
     // Only the newest check counts.
     let first = dash.keys("t");
-    let second = dash.keys("U");
+    let second = dash.keys("<Esc>U");
     assert!(check_finished(&mut dash, &first, Ok(())).is_empty());
     assert_eq!(used(&dash), ["us"]);
     check_finished(&mut dash, &second, Ok(()));
@@ -573,6 +614,8 @@ proptest! {
                     simulation.dash.app.open_profiles();
                     selection(&mut simulation.dash.app).prefer(NAMES[which].into());
                     simulation.dash.app.relayout();
+                    // A test opens a page with its checks.
+                    let keys = if keys == "t" { "t<Esc>" } else { keys };
                     let effects = simulation.dash.keys(keys);
                     simulation.run(effects);
                     let effects = simulation.dash.keys("<Esc>d");
@@ -658,6 +701,7 @@ fn failed_profiles_say_why_and_what_helps() {
     choose(&mut dash, "eu");
     let effects = dash.keys("t");
     check_finished(&mut dash, &effects, Err(Kind::Unauthorized));
+    dash.keys("<Esc>");
     let screen = dash.screen();
     assert!(screen.contains("keyring:langsmith") && screen.contains("the keychain entry langsmith/eu"), "{screen}");
     #[cfg(target_os = "linux")]

@@ -24,7 +24,7 @@ const RUN: &str = "01a1fbb5-1743-72b0-bac9-4236eccc288a";
 /// A thread's records as a server sends them.
 pub(crate) struct Records {
     pub(crate) thread: Value,
-    state: Value,
+    pub(crate) state: Value,
     runs: Value,
 }
 

@@ -77,7 +77,8 @@ fn frozen_screen_does_not_change_while_data_arrives() {
     let mut dash = with_events((140, 40), &texts);
     dash.keys("7F");
     let frozen = dash.screen();
-    assert!(frozen.lines().next().unwrap().ends_with("FROZEN F continues"), "{frozen}");
+    let row = |screen: &str, row: usize| screen.lines().nth(row).unwrap_or_default().to_string();
+    assert!(row(&frozen, 2).contains("FROZEN · F") && frozen.matches("FROZEN").count() == 1, "{frozen}");
     dash.items(events(11, &texts));
     dash.pass(30);
     dash.keys("1<Home>x:quit<Enter>");
@@ -93,6 +94,22 @@ fn frozen_screen_does_not_change_while_data_arrives() {
     dash.keys("F");
     dash.resize(80, 24);
     assert!(!dash.app.frozen && !dash.screen().contains("FROZEN"));
+}
+
+#[test]
+fn a_frozen_list_says_so_in_the_place_of_notices() {
+    for size in [(80, 24), (140, 40)] {
+        let mut dash = runtail_testkit::dash::demo_like(size);
+        let before = dash.screen();
+        dash.keys("F");
+        let (frozen, buffer) = (dash.screen(), dash.buffer());
+        assert_eq!(frozen.lines().next(), before.lines().next(), "the first row never changes place");
+        assert!(frozen.lines().last().unwrap().ends_with("FROZEN · F"), "{frozen}");
+        let cell = &buffer[(size.0 - 3, size.1 - 1)];
+        assert!(cell.modifier.contains(ratatui::style::Modifier::REVERSED), "{cell:?}");
+        let after = &buffer[(size.0 - 1, size.1 - 1)];
+        assert!(after.style().fg == Some(ratatui::style::Color::Reset) && after.modifier.is_empty(), "{after:?}");
+    }
 }
 
 #[test]

@@ -169,6 +169,14 @@ impl Values {
         self.rows[..end].iter().rev().find(|row| row.ns.is_empty())
     }
 
+    /// Returns the keys with a value other than null in the newest state of the graph itself; `None` if there is no such state, or
+    /// it has too many keys to know all of them.
+    pub fn keys_with_value(&self) -> Option<Vec<Arc<str>>> {
+        let last = self.last.get(&Namespace::default()).filter(|last| last.keys.len() < MAX_KEYS)?;
+        let has_value = |from: usize, to: usize| last.text.get(from..to).is_some_and(|value| value != "null");
+        Some(last.keys.iter().filter(|(_, from, to)| has_value(*from, *to)).map(|(name, ..)| name.clone()).collect())
+    }
+
     pub(super) fn apply(&mut self, payload: &Payload<'_>) {
         // Another run may have other modes.
         if payload.name == "metadata" {
@@ -345,6 +353,15 @@ mod tests {
         assert_eq!((values.rows()[3].interrupts, values.rows()[3].keys.len()), (2, 0));
         assert_eq!(changed(4), ["c:7"]);
         assert_eq!(values.as_of(Seq(2)).unwrap().seq, Seq(1));
+    }
+
+    #[test]
+    fn keys_without_a_value_are_not_in_the_state() {
+        let mut values = Values::default();
+        assert_eq!(values.keys_with_value(), None);
+        apply(&mut values, 1, "", r#"{"to":"ann","cc":null}"#);
+        apply(&mut values, 2, "sub:1", r#"{"body":"x"}"#);
+        assert_eq!(values.keys_with_value(), Some(vec!["to".into()]));
     }
 
     #[test]

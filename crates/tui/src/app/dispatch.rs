@@ -44,7 +44,7 @@ impl App {
         }
         self.hold_rows();
         self.pending_record = None;
-        self.session.dismiss_read_notice();
+        self.dismiss_notice();
         let is_searching = self.palette.search.is_some();
         self.cancel_search();
         if self.prompt.is_some() {

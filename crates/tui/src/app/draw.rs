@@ -4,12 +4,18 @@ use super::layout::{PaneArea, Regions};
 use super::{App, Overlay, Pane, bars};
 use crate::features::glance::strip;
 use crate::session::{Component, Cx, SMALLEST};
+use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::theme::{Theme, to_ascii};
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::style::Style;
+
+/// The row with the views of a stream and its connection.
+const VIEWS_ROW: u16 = 2;
+/// What a frozen screen says.
+const FROZEN: &str = "FROZEN";
 
 /// The frozen frame, kept while the user has frozen the screen.
 #[derive(Debug, Default)]
@@ -26,19 +32,34 @@ impl FrozenFrame {
             Some(kept) => frame.buffer_mut().clone_from(kept),
             None => {
                 draw(app, theme, frame);
-                let paint = theme.paint(&app.session.prefs.themes, app.session.prefs.theme());
-                let mut canvas = Canvas { buffer: frame.buffer_mut(), theme: paint };
-                let key = app.session.key("app.freeze");
-                let line = Line::of(Tone::Strong, " ■ FROZEN ").with(Tone::Dim, &format!("{key} continues "));
-                let x = canvas.buffer.area.width.saturating_sub(line.width() as u16);
-                canvas.line(x, 0, line.width() as u16, &line);
-                if theme.ascii {
-                    to_ascii(canvas.buffer);
+                if !says_frozen(app, frame.buffer_mut()) {
+                    let paint = theme.paint(&app.session.prefs.themes, app.session.prefs.theme());
+                    frozen_mark(app, &mut Canvas { buffer: frame.buffer_mut(), theme: paint });
+                    if theme.ascii {
+                        to_ascii(frame.buffer_mut());
+                    }
                 }
                 self.0 = Some(frame.buffer_mut().clone());
             }
         }
     }
+}
+
+/// Returns whether the row of a stream's views says that the screen is frozen.
+fn says_frozen(app: &App, buffer: &Buffer) -> bool {
+    let is_stream = app.overlays.is_empty() && app.viewer().is_some() && app.logs.is_none();
+    let row: String = (0..buffer.area.width).filter_map(|x| Some(buffer.cell((x, VIEWS_ROW))?.symbol())).collect();
+    is_stream && row.contains(FROZEN)
+}
+
+/// Says at the right of the last row that the screen is frozen, in the place of notices.
+fn frozen_mark(app: &App, canvas: &mut Canvas<'_>) {
+    let line = Line::of(Tone::Badge, &format!("{FROZEN} · {}", app.session.key("app.freeze")));
+    let (width, area) = (line.width() as u16, canvas.buffer.area);
+    let (x, y) = (area.width.saturating_sub(width + 1), area.height.saturating_sub(1));
+    // What was there has a style, to which that of the mark would be added.
+    canvas.clear(Area { x: x.saturating_sub(2), y, w: width + 3, h: 1 });
+    canvas.line(x, y, width, &line);
 }
 
 /// Draws one frame.

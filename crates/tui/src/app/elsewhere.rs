@@ -69,21 +69,37 @@ impl App {
 
     /// Goes to the nearest screen where an action works, or to one from which that is opened.
     fn go_where_it_works(&mut self, row: &Binding) -> Vec<Effect> {
-        let mut wanted = vec![row];
-        while wanted.len() <= MAX_STEPS
-            && let Some(next) = wanted.last()
-        {
-            if let Some(effects) = self.go_to_context(next.context) {
-                let steps: Vec<String> = wanted.iter().rev().map(|row| self.step_to(row)).collect();
+        let last = self.step_to(row);
+        self.go_toward(row.context, last).unwrap_or_else(|| {
+            let place = row.context.place();
+            self.session.hint(format!("{} works only in {place}, which can't be opened from here.", row.name()));
+            Vec::new()
+        })
+    }
+
+    /// Goes to the nearest screen where a command of the palette works, or to one from which that is opened.
+    pub(super) fn go_where_command_works(&mut self, context: Context, name: &str) -> Vec<Effect> {
+        let last = format!("{} and type {name}", self.session.key("app.command"));
+        self.go_toward(context, last).unwrap_or_else(|| {
+            self.session.hint(format!("{name} works only in {}, which can't be opened from here.", context.place()));
+            Vec::new()
+        })
+    }
+
+    /// Goes to a screen with this context, or to one from which it is opened, and says which keys follow. `last`: the last of them.
+    fn go_toward(&mut self, context: Context, last: String) -> Option<Vec<Effect>> {
+        let (mut steps, mut context) = (vec![last], context);
+        while steps.len() <= MAX_STEPS {
+            if let Some(effects) = self.go_to_context(context) {
+                steps.reverse();
                 self.session.hint(format!("Press {}.", steps.join(", then ")));
-                return effects;
+                return Some(effects);
             }
-            let Some(opener) = next.context.opened_by().and_then(binding) else { break };
-            wanted.push(opener);
+            let opener = context.opened_by().and_then(binding)?;
+            steps.push(self.step_to(opener));
+            context = opener.context;
         }
-        let place = row.context.place();
-        self.session.hint(format!("{} works only in {place}, which can't be opened from here.", row.name()));
-        Vec::new()
+        None
     }
 
     /// Returns the part of a sentence that says how to use an action: "x to cancel the run".
@@ -105,7 +121,8 @@ impl App {
                 Some(self.go_to(Pane::Revisions))
             }
             Context::Server => {
-                let server = Lookup::open_server(self)?;
+                // On the deployments list, that of the row under the cursor.
+                let server = Lookup::chosen_server(self)?;
                 let mut effects = self.leave_overlays();
                 effects.extend(self.open_server(server));
                 Some(effects)

@@ -408,8 +408,8 @@ impl App {
                 Requests::none()
             }
             EffectResult::ImportsFound(found) => {
-                self.first_run().into_iter().for_each(|screen| screen.on_imports(&found));
-                Requests::none()
+                let is_nothing = self.first_run().is_some_and(|screen| screen.on_imports(&found));
+                if is_nothing { nothing_to_import(&found) } else { Requests::none() }
             }
             EffectResult::ImportDrafted(Ok((found, Some(draft)))) => {
                 self.open_save(Save::new(draft, Some(found)));

@@ -59,6 +59,15 @@ pub fn hints(app: &App) -> Hints {
     let (keymap, ascii) = (&app.session.keymap, app.session.settings.ascii);
     let hint = |(id, label): Hint| {
         let (key, default_label) = keymap.hints_of([&id], ascii).pop()?;
+        let numbers = match app.overlays.last() {
+            Some(Overlay::FirstRun(screen)) => Some(screen.numbers()).filter(|(first, _)| *first == id),
+            _ => None,
+        };
+        if let Some((first, last)) = numbers
+            && let (Some(first), Some(last)) = (keymap.keys_of(first).first(), keymap.keys_of(last).first())
+        {
+            return Some((format!("{}–{}", key_glyph(*first, ascii), key_glyph(*last, ascii)), "choose"));
+        }
         Some((pair_of_keys(keymap, id, ascii).unwrap_or(key), label.unwrap_or(default_label)))
     };
     ids.into_iter().filter_map(hint).collect()
@@ -215,8 +224,7 @@ fn stream_hints(viewer: &Viewer, offers: Offers, can_act: bool, can: &dyn Fn(&st
     if !(is_searching && in_tree) && can("stream.search") {
         ids.push(("stream.search", None));
     }
-    let most = if view == View::History { MAX_HINTS + 1 } else { MAX_HINTS };
-    ids.truncate(most);
+    ids.truncate(MAX_HINTS);
     ids.extend([("app.command", Some("commands")), ("app.help", None)]);
     ids
 }
@@ -273,8 +281,8 @@ fn view_hints(viewer: &Viewer) -> Vec<Hint> {
         }
         View::History => vec![
             ("stream.play", Some("set A")),
-            ("stream.open", Some(viewer.history.open_label())),
             ("stream.compare", Some("compare branches")),
+            ("stream.open", Some(viewer.history.open_label())),
         ],
         View::Messages | View::Updates | View::Runs => vec![("stream.open", None)],
     }

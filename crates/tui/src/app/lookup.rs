@@ -62,6 +62,11 @@ impl Lookup for App {
         page.map(|viewer| viewer.thread_status().clone())
     }
 
+    fn page_state_keys(&self, thread: &ThreadRef) -> Option<Vec<Arc<str>>> {
+        let page = self.stream.tabs.all().iter().find(|viewer| viewer.is_of(thread) && viewer.is_open());
+        page?.projections.values.keys_with_value()
+    }
+
     fn is_in_inbox(&self, thread: &ThreadRef) -> Option<bool> {
         self.inbox.lists(thread)
     }

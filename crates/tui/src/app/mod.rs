@@ -227,6 +227,15 @@ impl App {
         self.session.notify(error, text);
     }
 
+    /// Hides the notice before a key: the failure of the previous key at once, another one if it was shown long enough to be read.
+    fn dismiss_notice(&mut self) {
+        let is_of_key = self.notice_place.as_ref().is_some_and(|(of, _)| *of == self.session.notified);
+        match is_of_key && self.session.notice().is_some_and(|notice| notice.error && notice.news.is_none()) {
+            true => self.session.notice_until = None,
+            false => self.session.dismiss_read_notice(),
+        }
+    }
+
     /// Hides a notice that an earlier key caused, if what it was about is no longer shown. `before`: the number of notices
     /// before the current key.
     fn leave_notice(&mut self, before: u64) {

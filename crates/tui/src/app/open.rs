@@ -32,6 +32,7 @@ use crate::session::thread::{AnswerFrom, ThreadToAnswer};
 use crate::session::{Lookup, Paged, Requests, Route};
 use jiff::Timestamp;
 use runtail_api::{BulkAction, LogKind};
+use runtail_core::config::Profile;
 use runtail_core::model::{Collection, Revision, SpecForm};
 use runtail_core::text::clean;
 use serde_json::Value;
@@ -113,7 +114,8 @@ impl App {
                 self.push(JournalView::default());
                 return vec![Effect::ReadJournal];
             }
-            Route::Doctor => self.open_doctor(),
+            Route::Doctor => self.open_doctor(None),
+            Route::DoctorOf(profile) => self.open_doctor(Some(profile)),
             Route::Keys => self.push(Paged::new(Keys)),
             Route::Screen(name) => self.overlays.extend(Overlay::of_command(name)),
             Route::Bisect(argument) => {
@@ -333,8 +335,9 @@ impl App {
             .collect()
     }
 
-    pub fn open_doctor(&mut self) {
-        self.push(Paged::new(Doctor::new(self.session.next_stream.take())));
+    /// Opens the page of the doctor, for all profiles in use or for one.
+    pub fn open_doctor(&mut self, only: Option<Arc<Profile>>) {
+        self.push(Paged::new(Doctor { only, ..Doctor::new(self.session.next_stream.take()) }));
     }
 
     /// Opens a list of other resources, such as integrations or listeners.

@@ -346,16 +346,18 @@ impl App {
             return Vec::new();
         }
         if let Some(at) = self.composer_at(number, &thread)
-            && let Overlay::Compose(composer) = &mut self.overlays[at]
+            && let Overlay::Compose(composer) = &self.overlays[at]
             && composer.number == number
         {
             if failed.failure == StartFailure::NotOffered
-                && let Ok(body) = composer.request()
+                && let Ok(body) = composer.request(&self.overlay_cx(true))
             {
                 self.close_composer(at);
                 return self.start_by_stream(thread, body);
             }
-            composer.refused(failed);
+            if let Overlay::Compose(composer) = &mut self.overlays[at] {
+                composer.refused(failed);
+            }
             return Vec::new();
         }
         self.fail_confirm(number, with_sentence(failure_sentence(failed.failure), failed.error))

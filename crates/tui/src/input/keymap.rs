@@ -136,7 +136,9 @@ impl Keymap {
             Context::Compare => &["compare.next", "compare.collapse", "compare.side", "compare.open"],
             Context::Inbox => &["inbox.answer", "inbox.open", "inbox.explain", "inbox.filter"],
             Context::Save => &["save.write", "save.mark", "move.page_down", "app.back"],
-            Context::FirstRun => &["first_run.choose", "first_run.demo", "first_run.langsmith", "app.quit"],
+            Context::FirstRun => {
+                &["first_run.anyway", "first_run.save", "first_run.choose", "first_run.demo", "app.quit"]
+            }
             // Depends on the state of the dialog (`Component::hints`).
             Context::Confirm | Context::Answer | Context::Composer | Context::Command | Context::Global => &[],
         };

@@ -11,7 +11,7 @@ use crate::session::msg::{
     SubscriptionParams,
 };
 use crate::widgets::jobs::JobSpec;
-use runtail_api::doctor::{Ask, examine_all};
+use runtail_api::doctor::{Ask, Check, examine_all};
 use runtail_core::config::{Config, Profile, Watch};
 use runtail_stream::{
     Head, Item, JoinTransport, LoaderFactory, PageOptions, Record, RunFollowing, RunTransport, SnapshotLoader,
@@ -175,7 +175,13 @@ impl Runner {
                 (SubscriptionId::Wait(_), SubscriptionKind::Wait(profile, auth_id)) => {
                     browse::wait(services, &profile, &auth_id, &out).await
                 }
-                (SubscriptionId::Doctor(_), SubscriptionKind::Profiles(all)) => doctor(services, &all, &out).await,
+                (SubscriptionId::Doctor(_), SubscriptionKind::Profiles(all)) => {
+                    let profiles = all.iter().filter_map(|name| services.profile(name).cloned()).collect();
+                    doctor(services.environment.check(), profiles, &out).await
+                }
+                (SubscriptionId::Doctor(_), SubscriptionKind::Profile(profile)) => {
+                    doctor(Vec::new(), vec![Profile::clone(&profile)], &out).await
+                }
                 (SubscriptionId::Job(_), SubscriptionKind::Job(task)) => work(task, &out).await,
                 (SubscriptionId::Bisect(_), SubscriptionKind::Bisect(thread, tip, query)) => {
                     super::checkpoints::bisect(services, &thread, tip.as_deref(), &query, &out).await
@@ -303,12 +309,11 @@ async fn work(task: JobSpec, out: &Out) {
 }
 
 /// Runs all checks of the doctor. If this task is stopped, no more requests are sent.
-async fn doctor(services: &Services, profiles: &[Arc<str>], out: &Out) {
-    for check in services.environment.check() {
+async fn doctor(machine: Vec<Check>, profiles: Vec<Profile>, out: &Out) {
+    for check in machine {
         out.send(SubscriptionEvent::Checked(Some(Box::new(check)))).await;
     }
     let (sender, mut checks) = mpsc::unbounded_channel();
-    let profiles = profiles.iter().filter_map(|name| services.profile(name).cloned()).collect();
     let forward = async {
         while let Some(check) = checks.recv().await {
             out.send(SubscriptionEvent::Checked(Some(Box::new(check)))).await;

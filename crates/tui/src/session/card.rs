@@ -56,11 +56,21 @@ fn fitting(cx: &Cx<'_>, keys: &[(&'static str, String)], hidden: &str) -> Vec<(&
     });
     let head = (!hidden.is_empty()).then(|| ("", hidden.to_string()));
     let mut parts: Vec<(&str, String)> = head.into_iter().chain(named).collect();
-    let width = |parts: &[(&str, String)]| parts.iter().map(|(_, said)| text::width(said) + 3).sum::<usize>();
-    // The key that closes the card is shown even if others don't fit.
-    while parts.len() > 2 && width(&parts) + 2 > usize::from(cx.session.size.0) {
-        parts.remove(parts.len() - 2);
+    let width = |said: &str| text::width(said) + 3;
+    let room = usize::from(cx.session.size.0).saturating_sub(2);
+    if parts.iter().map(|(_, said)| width(said)).sum::<usize>() <= room {
+        return parts;
     }
+    // The key that closes the card is shown even if others don't fit, in short.
+    let Some((id, last)) = parts.pop() else { return parts };
+    let last = (id, last.split(',').next().unwrap_or_default().to_string());
+    let mut used = width(&last.1);
+    parts.retain(|(_, said)| {
+        let fits = used + width(said) <= room;
+        used += if fits { width(said) } else { 0 };
+        fits
+    });
+    parts.push(last);
     parts
 }
 

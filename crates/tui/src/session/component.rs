@@ -44,6 +44,8 @@ pub struct Cx<'a> {
 pub trait Lookup {
     /// Returns the status of a thread from its page, if one is open.
     fn page_status(&self, thread: &ThreadRef) -> Option<ThreadStatus>;
+    /// Returns the keys that have a value in a thread's state, from its page; `None` if the state is not known.
+    fn page_state_keys(&self, thread: &ThreadRef) -> Option<Vec<Arc<str>>>;
     /// Returns whether the inbox lists a thread; `None` if its server's last answer was not complete.
     fn is_in_inbox(&self, thread: &ThreadRef) -> Option<bool>;
     /// Returns what needs a person on an agent server, in lines of at most `width` columns and the most urgent first; `None` if its

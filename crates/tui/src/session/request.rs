@@ -60,6 +60,8 @@ pub enum Request {
     Do(Context, Action),
     /// Run an action by its id, as if its key had been pressed here. If it works elsewhere, go there.
     Run(&'static str),
+    /// Go to the nearest screen with a context, where a command of the palette works.
+    GoWhere(Context, &'static str),
     /// Change a preference.
     Prefer(Pref),
     /// Use these profiles from now on.
@@ -211,6 +213,8 @@ pub enum Route {
     Journal,
     /// The doctor's report: checks of the configuration and connections.
     Doctor,
+    /// The doctor's checks of one profile.
+    DoctorOf(Arc<Profile>),
     /// The table of all key bindings.
     Keys,
     /// A screen, by the name of the command that opens it.

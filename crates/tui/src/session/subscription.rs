@@ -9,7 +9,7 @@ use runtail_api::doctor::Check;
 use runtail_api::{
     ApiError, AuthWaited, Listing, LogFilter, LogScope, Revisions, ServerHealth, ServerInbox, ThreadPage,
 };
-use runtail_core::config::Stuck;
+use runtail_core::config::{Profile, Stuck};
 use runtail_core::graph::Graph;
 use runtail_core::model::{
     Deployment, FailureCard, LogLine, Revision, Run, ServerFilter, Thread, ThreadFacts, ThreadSearch, ThreadSort,
@@ -276,6 +276,8 @@ pub enum SubscriptionKind {
     Wait(Arc<str>, String),
     /// The profiles that the doctor checks.
     Profiles(Vec<Arc<str>>),
+    /// The definition of one profile, which may not be in use.
+    Profile(Arc<Profile>),
     /// A background job.
     Job(JobSpec),
     /// A thread, the newest checkpoint of the branch to bisect, and the question.

@@ -18,6 +18,9 @@ const BOX: usize = 116;
 const FRAME: usize = 6;
 /// Columns before a note.
 const NOTE: usize = 3;
+/// The rule of a required field of an input, and what replaces it where the thread's state has a value.
+const REQUIRED: &str = "required by this graph";
+const FROM_STATE: &str = "kept from the state if empty";
 /// Bytes of a description that are shown.
 const DESCRIPTION: usize = 400;
 
@@ -63,6 +66,8 @@ pub struct FieldLook<'a> {
     pub problem: Option<&'a str>,
     /// Its original value in words, if it was changed.
     pub changed: Option<&'a str>,
+    /// Whether the thread's state has a value that stays if the field is left empty.
+    pub is_kept: bool,
     /// Whether its rule and its description are shown.
     pub has_hints: bool,
 }
@@ -76,10 +81,11 @@ impl FieldLook<'_> {
     fn label(&self, field: &FormField) -> Line {
         let mut line = mark(self.is_focused);
         line.push(Tone::Plain, self.indent);
-        let star = if field.is_required && !field.is_nullable { " *" } else { "" };
+        let star = if field.is_required && !field.is_nullable && !self.is_kept { " *" } else { "" };
         let name =
             if field.name.is_empty() { "answer".to_string() } else { format!("{}{star}", text::clean(&field.name)) };
-        line.push(Tone::Dim, &format!("{} ", padded(&text::fit(&name, self.names), self.names)));
+        let tone = if self.is_focused { Tone::Strong } else { Tone::Dim };
+        line.push(tone, &format!("{} ", padded(&text::fit(&name, self.names), self.names)));
         line
     }
 
@@ -149,7 +155,8 @@ impl FieldLook<'_> {
             notes.push(Tone::Dim, &format!("   {changed}"));
         }
         if self.has_hints && !field.rule.is_empty() && self.changed.is_none() {
-            notes.push(Tone::Dim, &format!("   {}", field.rule));
+            let rule = if self.is_kept { field.rule.replace(REQUIRED, FROM_STATE) } else { field.rule.clone() };
+            notes.push(Tone::Dim, &format!("   {rule}"));
         }
         if let Some(description) = field.description.as_ref().filter(|_| self.has_hints) {
             notes.push(Tone::Dim, &format!("   {}", text::head(description, DESCRIPTION)));
@@ -174,8 +181,8 @@ impl FieldLook<'_> {
         let label = self.label(field);
         let left = label.width();
         let mut part = text_box(label, self.width.min(left + room + FRAME), &draft.text, self.is_focused);
-        let is_hint_shown = self.has_hints && (draft.text.is_empty() || field.kind != FieldKind::Message);
-        if self.problem.is_some() || is_hint_shown {
+        // The hint stays while a text is typed, so that nothing below it moves.
+        if self.problem.is_some() || self.has_hints {
             let blank = Line::of(Tone::Plain, &" ".repeat(left.saturating_sub(NOTE)));
             part.lines.extend(self.with_notes(blank, Vec::new(), left, field));
         }

@@ -156,10 +156,16 @@ pub fn deployment_badge(status: Option<&str>) -> (&'static str, Tone, String) {
 
 /// Replaces the non-ASCII characters of a drawn screen.
 pub fn to_ascii(buffer: &mut Buffer) {
+    let mut is_after_differs = false;
     for cell in &mut buffer.content {
+        // The blank behind the glyph for "differs", whose ASCII form has two characters.
+        if std::mem::take(&mut is_after_differs) && cell.symbol() == " " {
+            cell.set_symbol("=");
+        }
         if cell.symbol().is_ascii() {
             continue;
         }
+        is_after_differs = cell.symbol() == "≠";
         let plain = match cell.symbol() {
             "●" | "✓" => "*",
             "◐" => "~",
@@ -168,8 +174,10 @@ pub fn to_ascii(buffer: &mut Buffer) {
             "■" => "#",
             "◆" => "!",
             "‖" => "|",
-            "▌" | "›" | "▸" | "►" | "→" | "»" => ">",
-            "▾" | "↓" => "v",
+            "▌" | "›" | "►" | "→" | "»" => ">",
+            "▸" => "+",
+            "▾" => "-",
+            "↓" => "v",
             "▴" | "▲" | "↑" => "^",
             "≥" => ">",
             "≤" => "<",
@@ -274,7 +282,17 @@ fn letter(symbol: &str) -> Option<char> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ratatui::layout::Rect;
     use runtail_core::config::Config;
+
+    #[test]
+    fn folds_and_differences_have_ascii_forms_of_their_own() {
+        let mut buffer = Buffer::empty(Rect::new(0, 0, 12, 1));
+        buffer.set_string(0, 0, "▸ a ▾ b ≠ 3", Style::default());
+        to_ascii(&mut buffer);
+        let shown: String = buffer.content.iter().map(|cell| cell.symbol()).collect();
+        assert_eq!(shown, "+ a - b !=3 ");
+    }
 
     fn paint(theme: Theme, name: &str, tone: Tone) -> Style {
         let config = Config::parse("[themes.own]\nbad = \"bold #ff8700 on 17\"\n", None).unwrap();

@@ -266,6 +266,12 @@ impl Editor {
         }
     }
 
+    /// Names what a new deployment still needs, by the labels of the form.
+    pub(super) fn missing(&self) -> Vec<String> {
+        let form = DeploymentForm::new(&self.subject, &self.text.text(), None);
+        form.map(|form| form.missing()).unwrap_or_default()
+    }
+
     /// Replaces the text.
     pub fn set_text(&mut self, text: &str) {
         let (row, col) = self.text.cursor();

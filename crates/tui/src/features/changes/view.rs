@@ -33,7 +33,12 @@ pub(super) fn editor(editor: &Editor, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> O
     let area = cx.area;
     let (title, name) = editor.subject.title_and_name();
     frame(cx, canvas, title, name, editor.subject.profile());
+    let missing = editor.missing();
     let state = match &editor.problem {
+        None if !missing.is_empty() => {
+            let said = format!("Missing: {}", missing.join(", "));
+            marked((Tone::Dim, "? "), Tone::Plain, &said, area.w.into())
+        }
         None => {
             let line = Line::of(Tone::Good, "● ").with(Tone::Dim, editor.subject.valid_status());
             match editor.subject {

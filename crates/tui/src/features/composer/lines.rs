@@ -3,6 +3,7 @@
 use super::Composer;
 use super::assistant::SHOWN;
 use super::keys::{Section, Stop};
+use super::start::StateKeys;
 use crate::session::run::{Warning, Where};
 use crate::session::{Cx, card};
 use crate::widgets::form::FormDraft;
@@ -235,25 +236,32 @@ impl Composer {
         }
         out.lines.push(line);
         match self.input.form() {
-            Some(form) => self.form_lines(out, form, &self.rejected(cx), (width, is_small)),
+            Some(form) => self.form_lines(out, form, (&self.rejected(cx), &self.state_keys(cx)), (width, is_small)),
             None => self.json_lines(out, width, height),
         }
     }
 
-    fn form_lines(&self, out: &mut FormLines, form: &FormDraft, rejected: &[(String, String)], size: (usize, bool)) {
+    fn form_lines(
+        &self,
+        out: &mut FormLines,
+        form: &FormDraft,
+        (rejected, state): (&[(String, String)], &StateKeys),
+        size: (usize, bool),
+    ) {
         let problem_of = |path: &str, is_shown: bool| {
-            let own = self.problem_of(path).filter(|_| is_shown || self.was_tried);
+            let own = self.problem_of(path, state).filter(|_| is_shown || self.was_tried);
             own.or_else(|| self.rejected_at(rejected, path))
         };
         for (n, (field, draft)) in form.form.fields.iter().zip(&form.fields).enumerate() {
             let stop = Stop::Field(Section::Input, n, None);
             let problem = problem_of(&field.name, draft.was_left).filter(|_| !draft.is_open);
-            self.field_lines(out, stop, (field, draft), problem.as_deref(), size);
+            let look = (problem.as_deref(), state.has(&field.name));
+            self.field_lines(out, stop, (field, draft), look, size);
             let Some(inner) = draft.inner.as_ref().filter(|_| draft.is_open) else { continue };
             for (at, (inner_field, inner_draft)) in inner.form.fields.iter().zip(&inner.fields).enumerate() {
                 let problem = problem_of(&format!("{}.{}", field.name, inner_field.name), inner_draft.was_left);
                 let stop = Stop::Field(Section::Input, n, Some(at));
-                self.field_lines(out, stop, (inner_field, inner_draft), problem.as_deref(), size);
+                self.field_lines(out, stop, (inner_field, inner_draft), (problem.as_deref(), false), size);
             }
         }
     }
@@ -263,7 +271,7 @@ impl Composer {
         out: &mut FormLines,
         stop: Stop,
         (field, draft): (&runtail_core::model::FormField, &crate::widgets::form::FieldDraft),
-        problem: Option<&str>,
+        (problem, is_kept): (Option<&str>, bool),
         (width, is_small): (usize, bool),
     ) {
         let is_focused = self.focus == stop;
@@ -275,6 +283,7 @@ impl Composer {
             is_focused,
             problem,
             changed: None,
+            is_kept,
             has_hints: !is_small || is_focused,
         };
         let mut part = look.field(field, draft);
@@ -337,6 +346,9 @@ impl Composer {
 
     fn warning_lines(&self, out: &mut FormLines, cx: &Cx<'_>, width: usize) {
         self.rejected_lines(out, cx, width);
+        if let Some(text) = self.left_to_the_state(&self.state_keys(cx)) {
+            out.lines.extend(marked((Tone::Dim, "? "), Tone::Plain, &text, width));
+        }
         let Some(warning) = self.warning(cx) else { return };
         let (answer, back) = (cx.session.key("stream.answer"), cx.session.key("composer.back"));
         let text = match warning {
@@ -346,7 +358,12 @@ impl Composer {
             Warning::MayWaitForInput => format!(
                 "The thread is interrupted. Starting a run drops an open question; {back}, then {answer} answers it instead."
             ),
-            Warning::Active => self.active_warning(),
+            // The last line says it as the reason why the run can't be started.
+            Warning::Active if self.is_refused(cx) => return,
+            Warning::Active => {
+                let text = self.active_warning(cx);
+                return out.lines.extend(marked((Tone::Dim, "? "), Tone::Plain, &text, width));
+            }
         };
         out.lines.extend(marked((Tone::Waiting, "◆ "), Tone::Waiting, &text, width));
     }

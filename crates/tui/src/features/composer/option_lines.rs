@@ -34,13 +34,13 @@ impl Composer {
             let stop = Stop::Field(Section::Options, n, None);
             let is_shown = self.was_tried || draft.was_left;
             let problem = problem(*option).filter(|_| is_shown).or_else(|| refused(*option));
-            self.field_lines(out, stop, (field, draft), problem.as_deref(), (width, is_small));
+            self.field_lines(out, stop, (field, draft), (problem.as_deref(), false), (width, is_small));
             let Some(inner) = draft.inner.as_ref().filter(|_| draft.is_open) else { continue };
             for (at, pair) in inner.form.fields.iter().zip(&inner.fields).enumerate() {
                 let stop = Stop::Field(Section::Options, n, Some(at));
                 let rule = pair.1.value(pair.0).err().and_then(|wrong| wrong.into_iter().next()).map(|(_, rule)| rule);
                 let rule = rule.filter(|_| self.was_tried || pair.1.was_left);
-                self.field_lines(out, stop, pair, rule.as_deref(), (width, is_small));
+                self.field_lines(out, stop, pair, (rule.as_deref(), false), (width, is_small));
             }
         }
     }

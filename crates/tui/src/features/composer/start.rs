@@ -3,7 +3,7 @@
 use super::Composer;
 use super::keys::{Section, Stop};
 use crate::session::msg::{Effect, StreamTarget};
-use crate::session::run::Where;
+use crate::session::run::{Warning, Where};
 use crate::session::{Cx, Request, Requests, Route};
 use runtail_api::{RunStart, StartFailure, StartGuard, ThreadIntent};
 use runtail_core::model::{Conflict, FieldKind, OptionProblem, RunCreate, RunOption, RunOptions, ThreadStatus};
@@ -11,21 +11,54 @@ use runtail_core::text;
 use runtail_stream::Target;
 use std::sync::Arc;
 
+/// The required fields of the input that may be left empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum StateKeys {
+    /// Those with a value in the thread's state. Without a thread, there is none.
+    Known(Vec<Arc<str>>),
+    /// The thread's state is not known, so any of them may have a value there.
+    Unknown,
+}
+
+impl StateKeys {
+    /// Returns whether the thread's state has a value of the field.
+    pub(super) fn has(&self, path: &str) -> bool {
+        let name = path.split('.').next().unwrap_or_default();
+        matches!(self, StateKeys::Known(names) if names.iter().any(|known| **known == *name))
+    }
+
+    /// Returns whether a rule has to be followed before the run is sent.
+    fn demands(&self, path: &str, rule: &str) -> bool {
+        rule != "required" || *self != StateKeys::Unknown && !self.has(path)
+    }
+}
+
 impl Composer {
+    /// Returns which required fields may be left empty.
+    pub(super) fn state_keys(&self, cx: &Cx<'_>) -> StateKeys {
+        match self.target_thread() {
+            None => StateKeys::Known(Vec::new()),
+            Some(thread) => cx.lookup.page_state_keys(&thread).map_or(StateKeys::Unknown, StateKeys::Known),
+        }
+    }
+
     /// Returns the request.
     ///
     /// # Errors
     /// Every reason why it can't be sent, with the element that it is about, from top to bottom.
-    pub fn request(&self) -> Result<RunCreate, Vec<(Stop, String)>> {
+    pub fn request(&self, cx: &Cx<'_>) -> Result<RunCreate, Vec<(Stop, String)>> {
         let mut problems: Vec<(Stop, String)> = Vec::new();
         let assistant = self.assistant.id().map_err(|why| problems.push((Stop::Assistant, why))).ok();
-        problems.extend(self.input_problems());
+        problems.extend(self.input_problems(&self.state_keys(cx)));
         let options = self.checked_options();
         let options = options.map_err(|wrong| {
             problems.extend(
                 wrong.into_iter().map(|problem| (self.stop_of(problem.option), sentence(&problem.to_string()))),
             );
         });
+        if self.is_refused(cx) {
+            problems.push((Stop::Conflict, self.active_warning(cx)));
+        }
         match (assistant, options, self.input.value()) {
             (Some(assistant), Ok(options), Ok(input)) if problems.is_empty() => {
                 // Only a thread that exists can have another run.
@@ -47,14 +80,13 @@ impl Composer {
     }
 
     /// Returns why the input can't be sent. JSON may break the schema: servers accept more than a schema says.
-    fn input_problems(&self) -> Vec<(Stop, String)> {
+    fn input_problems(&self, state: &StateKeys) -> Vec<(Stop, String)> {
         let mut found = match self.input.value() {
             Err(problems) => problems,
             Ok(_) if self.input.as_json => return Vec::new(),
             Ok(_) => self.input.violations().clone(),
         };
-        // What is required may be in the thread's state.
-        found.retain(|(_, rule)| rule != "required" || self.place != Where::ThisThread);
+        found.retain(|(path, rule)| state.demands(path, rule));
         let stop = |path: &str| match self.input.form() {
             Some(form) => {
                 let mut parts = path.split('.');
@@ -84,10 +116,10 @@ impl Composer {
     }
 
     /// Returns the rule that a field of the input breaks.
-    pub(super) fn problem_of(&self, path: &str) -> Option<String> {
+    pub(super) fn problem_of(&self, path: &str, state: &StateKeys) -> Option<String> {
         let found = self.input.value().err().unwrap_or_else(|| self.input.violations().clone());
         let is_own = |(known, _): &&(String, String)| known == path || known.starts_with(&format!("{path}."));
-        let is_shown = |(_, rule): &&(String, String)| rule != "required" || self.place != Where::ThisThread;
+        let is_shown = |(path, rule): &&(String, String)| state.demands(path, rule);
         let (known, rule) = found.iter().filter(is_own).find(is_shown)?;
         Some(match self.item_of(known).filter(|(list, _)| *list == path) {
             Some((_, item)) => format!("{item} {rule}"),
@@ -139,7 +171,7 @@ impl Composer {
         }
         self.assistant.accept();
         self.was_tried = true;
-        let body = match self.request() {
+        let body = match self.request(cx) {
             Ok(body) => body,
             Err(problems) => return self.show_problem(&problems),
         };
@@ -177,7 +209,7 @@ impl Composer {
 
     /// Describes what the start key does, or the first reason why it does nothing. The second part says whether it is ready.
     pub(super) fn readiness(&self, cx: &Cx<'_>) -> (String, bool) {
-        if let Err(problems) = self.request() {
+        if let Err(problems) = self.request(cx) {
             return (problems.first().map(|(_, why)| why.clone()).unwrap_or_default(), false);
         }
         if cx.session.is_read_only(&self.server.profile) {
@@ -196,8 +228,13 @@ impl Composer {
             (Where::Stateless, None) => "without a thread; nothing is saved".into(),
             _ => "on a new thread".to_string(),
         };
-        let first = match (self.options.conflict.cancels(), self.place) {
-            (true, Where::ThisThread) => "Ready. Shows which runs end before it starts one run",
+        let first = match (self.options.conflict, self.place) {
+            (conflict, Where::ThisThread) if conflict.cancels() => {
+                "Ready. Shows which runs end before it starts one run"
+            }
+            (Conflict::Reject, Where::ThisThread) if self.warning(cx) == Some(Warning::Active) => {
+                "Ready if that run has ended. Starts one run"
+            }
             _ => "Ready. Starts one run",
         };
         let unchecked = match &self.input.unchecked {
@@ -217,13 +254,35 @@ impl Composer {
         }
     }
 
+    /// Names the required fields that are empty although it isn't known whether the thread's state has them.
+    pub(super) fn left_to_the_state(&self, state: &StateKeys) -> Option<String> {
+        const NAMED: usize = 3;
+        let is_unknown = *state == StateKeys::Unknown && !self.input.as_json;
+        let is_left = |(_, rule): &&(String, String)| is_unknown && rule == "required";
+        let left: Vec<String> =
+            self.input.violations().iter().filter(is_left).take(NAMED).map(|(path, _)| text::seen(path, 40)).collect();
+        (!left.is_empty()).then(|| {
+            let names = left.join(", ");
+            format!("Required and empty: {names}. The graph may refuse the run unless the thread's state has a value.")
+        })
+    }
+
+    /// Returns whether the server refuses the run because another one is active, as the thread's open page shows. A list may be
+    /// older than the end of the run.
+    pub(super) fn is_refused(&self, cx: &Cx<'_>) -> bool {
+        let status = self.target_thread().and_then(|thread| cx.lookup.page_status(&thread));
+        self.options.conflict == Conflict::Reject && status.is_some_and(|status| status.is_active())
+    }
+
     /// Returns the sentence about another active run, for the chosen strategy.
-    pub(super) fn active_warning(&self) -> String {
+    pub(super) fn active_warning(&self, cx: &Cx<'_>) -> String {
         match self.options.conflict {
+            Conflict::Reject if self.is_refused(cx) => {
+                let key = cx.session.key("composer.options");
+                format!("A run is active on this thread, so the server refuses a new one. {key} has other strategies.")
+            }
             Conflict::Reject => {
-                "A run is active on this thread, so the server will refuse a new one. Another strategy is in the \
-                                 options."
-                    .into()
+                "A run was active on this thread when it was listed. While it is, the server refuses a new one.".into()
             }
             other => format!("A run is active on this thread: {}.", other.consequence()),
         }

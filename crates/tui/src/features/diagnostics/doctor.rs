@@ -4,6 +4,9 @@ use crate::session::msg::{Epoch, Subscription, SubscriptionId, SubscriptionKind}
 use crate::session::{Cx, GUTTER, Page};
 use crate::widgets::line::{Line, Tone, wrap};
 use runtail_api::doctor::{Check, State};
+use runtail_core::config::Profile;
+use runtail_core::text;
+use std::sync::Arc;
 
 /// Columns of glyph and name.
 const NAMES: usize = 17;
@@ -15,6 +18,8 @@ const LABELS: usize = 14;
 pub struct Doctor {
     /// Its number in this session.
     pub number: u64,
+    /// The profile that is checked; `None` for all profiles in use, and the machine.
+    pub only: Option<Arc<Profile>>,
     /// The finished checks, in order.
     pub checks: Vec<Check>,
     /// Whether all checks are finished.
@@ -70,7 +75,8 @@ impl Doctor {
 
 impl Page for Doctor {
     fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
-        ("Doctor", if self.done { self.sum() } else { String::new() })
+        let name = self.only.as_ref().map(|profile| format!("{}  ", text::clean(&profile.name))).unwrap_or_default();
+        ("Doctor", format!("{name}{}", if self.done { self.sum() } else { String::new() }))
     }
 
     fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
@@ -79,12 +85,13 @@ impl Page for Doctor {
 
     fn subscriptions(&self, cx: &Cx<'_>, out: &mut Vec<Subscription>) {
         if !self.done {
-            let all = cx.session.profiles.iter().map(|profile| profile.name.clone()).collect();
-            out.push(Subscription::new(
-                SubscriptionId::Doctor(self.number),
-                Epoch::default(),
-                SubscriptionKind::Profiles(all),
-            ));
+            let what = match &self.only {
+                Some(profile) => SubscriptionKind::Profile(profile.clone()),
+                None => {
+                    SubscriptionKind::Profiles(cx.session.profiles.iter().map(|profile| profile.name.clone()).collect())
+                }
+            };
+            out.push(Subscription::new(SubscriptionId::Doctor(self.number), Epoch::default(), what));
         }
     }
 }

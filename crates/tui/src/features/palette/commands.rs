@@ -1,6 +1,7 @@
 //! The commands of the palette.
 
 use super::offer::beyond_name;
+use crate::input::action::Context;
 use crate::input::keymap::{Binding, binding};
 use crate::session::catalog::AfterTest;
 use crate::session::compare::{parse_server, parse_sides};
@@ -75,6 +76,26 @@ impl Command {
         match self.run {
             Run::Action(id) | Run::Change(id) | Run::OnDeployment(id) => binding(id),
             Run::Call(_) => None,
+        }
+    }
+
+    /// Returns whether it does the same as an action here: as that of its own row, or as that of the deployments list for the
+    /// newest revision.
+    pub(super) fn is_of(&self, row: &Binding, here: Context) -> bool {
+        let is_same = |own: &Binding| {
+            let is_newest = here == Context::Deployments && row.context == here && own.context == Context::Revisions;
+            own.id == row.id || is_newest && matches!(self.run, Run::Change(_)) && own.action == row.action
+        };
+        self.row().is_some_and(is_same)
+    }
+
+    /// Returns the context of the screen that it needs, if it doesn't work everywhere.
+    pub(super) fn needs(&self) -> Option<Context> {
+        match self.name {
+            "name" | "view" | "state" | "bisect" | "record" | "reopen" | "export" | "compare-run" | "reproduce"
+            | "split" | "stream" => Some(Context::Stream),
+            "graph" | "search" | "run" | "assistant" => Some(Context::Server),
+            _ => None,
         }
     }
 

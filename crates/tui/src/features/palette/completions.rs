@@ -104,19 +104,21 @@ pub(super) fn count(cx: &Cx<'_>) -> usize {
 /// Returns all actions and commands.
 fn candidates<'c>(cx: &'c Cx<'_>) -> impl Iterator<Item = Candidate> + 'c {
     let here = cx.lookup.help_context();
-    let command_of = |row: &Binding| COMMANDS.iter().find(|command| command.row().is_some_and(|own| own.id == row.id));
+    let command_of = move |row: &Binding| COMMANDS.iter().find(|command| command.is_of(row, here));
     let is_here = move |context: Context| context == here || context == Context::Global;
     // An action that is also a command works everywhere, and is listed once.
     let action = move |row: &'static Binding| match command_of(row) {
-        Some(command) => Candidate::command(cx, command),
+        Some(command) => Candidate::command(cx, command, Some(row)),
         None => Candidate::action(cx, row, here),
     };
     let rows = BINDINGS.iter().filter(|row| is_listed(row));
     let of_context = rows.clone().filter(move |row| row.context == here && here != Context::Global).map(action);
     let global = rows.clone().filter(|row| row.context == Context::Global).map(action);
     let others = rows.filter(move |row| !is_here(row.context) && command_of(row).is_none()).map(action);
-    let commands = COMMANDS.iter().filter(move |command| command.row().is_none_or(|row| !is_here(row.context)));
-    let commands = commands.map(move |command| Candidate::command(cx, command));
+    let is_listed_here =
+        move |command: &Command| BINDINGS.iter().any(|row| is_here(row.context) && command.is_of(row, here));
+    let commands = COMMANDS.iter().filter(move |command| !is_listed_here(command));
+    let commands = commands.map(move |command| Candidate::command(cx, command, None));
     let screens = cx.lookup.screens().iter().map(|(name, help)| Candidate::screen(name, help));
     of_context.chain(global).chain(commands).chain(screens).chain(others)
 }
@@ -220,6 +222,7 @@ fn known_objects(cx: &Cx<'_>, word: &str) -> Vec<(u32, Completion)> {
     for command in COMMANDS
         .iter()
         .filter(|command| !matches!(command.takes, ArgumentKind::Word(_) | ArgumentKind::Export | ArgumentKind::Server))
+        .filter(|command| command.scope(cx).1)
     {
         for (name, note) in known(cx, command.takes) {
             let score = match fit(&name, word) {

@@ -16,8 +16,8 @@ pub(super) const WEAK: u32 = 30;
 pub(super) struct Texts<'a> {
     pub name: &'a str,
     pub note: &'a str,
-    /// Other names: its command, its id in the configuration.
-    pub aliases: [&'a str; 2],
+    /// Other names: its command, its id in the configuration, more words.
+    pub aliases: [&'a str; 3],
     pub key: &'a str,
     /// Where it works.
     pub place: &'a str,
@@ -211,7 +211,7 @@ mod tests {
         let cancel = Texts { name: "Cancel the run", key: "x", ..Texts::default() };
         let export = Texts { name: "Xport", ..Texts::default() };
         assert!(fit("x", &cancel).unwrap().score > fit("x", &export).unwrap().score);
-        let command = Texts { name: "Open a thread by id", aliases: ["thread", ""], ..Texts::default() };
+        let command = Texts { name: "Open a thread by id", aliases: ["thread", "", ""], ..Texts::default() };
         let other = Texts { name: "Thread of the run", ..Texts::default() };
         assert!(fit("thread", &command).unwrap().score > fit("thread", &other).unwrap().score);
     }

@@ -89,6 +89,11 @@ impl Palette {
     fn offer(&mut self, cx: &Cx<'_>) {
         let text = self.text();
         self.offers = completions::offers(cx, &text);
+        if !self.is_chosen {
+            // A line that is complete runs as it is, so its row is the selected one.
+            let is_complete = |offer: &Completion| offer.line == text.trim();
+            self.at = self.offers.iter().position(is_complete).unwrap_or(0);
+        }
         self.offered = Some((text, cx.session.now));
     }
 
@@ -133,6 +138,9 @@ fn run(cx: &Cx<'_>, line: &str) -> Requests {
     let mut out: Requests = Pref::Line(line.to_string()).into();
     let screen = || cx.lookup.screens().iter().find(|(name, _)| *name == line);
     match (parse_target::read(line), completions::split(line), screen()) {
+        (_, Some((command, "")), _) if !command.scope(cx).1 && command.needs().is_some() => {
+            out.extend(command.needs().map(|needed| Request::GoWhere(needed, command.name).into()).unwrap_or_default());
+        }
         (_, Some((command, argument)), _) => out.extend(command.run(cx, argument)),
         (Some(_), None, _) => out.push(Request::Go(Destination::Address(line.to_string()))),
         (None, None, Some((name, _))) => out.push(Route::Screen(name)),
@@ -223,9 +231,10 @@ impl Component for Palette {
         self.at = self.at.min(self.offers.len().saturating_sub(1));
     }
 
-    fn paste(&mut self, _cx: &Cx<'_>, text: &str) {
+    fn paste(&mut self, cx: &Cx<'_>, text: &str) {
         self.input.insert(text.trim_start());
         self.reset_selection();
+        self.offer(cx);
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
@@ -234,16 +243,14 @@ impl Component for Palette {
     }
 }
 
-/// Returns the line that Enter runs: the typed text if it is complete, otherwise the selected completion.
+/// Returns the line that Enter runs: that of the selected row, or the typed text if it is complete without a row.
 fn line_to_run(palette: &Palette, offers: &[Completion]) -> Option<String> {
     let typed = palette.text();
     let typed = typed.trim();
-    let offer = offers.get(palette.at);
-    let is_complete = parse_target::read(typed).is_some() || offers.iter().any(|offer| offer.line == typed);
-    match offer {
-        Some(offer) if palette.is_chosen || !is_complete => Some(offer.line.clone()),
-        _ if is_complete => Some(typed.to_string()),
+    match offers.get(palette.at) {
+        Some(offer) => Some(offer.line.clone()),
+        None if parse_target::read(typed).is_some() => Some(typed.to_string()),
         // The list above already says that nothing matches.
-        _ => None,
+        None => None,
     }
 }

@@ -4,7 +4,7 @@ use super::commands::{Command, EVERYWHERE};
 use super::matching::{Fit, Texts, WEAK, fit};
 use super::parse_target::Address;
 use crate::input::action::Context;
-use crate::input::keymap::{Binding, key_glyph};
+use crate::input::keymap::{BINDINGS, Binding, key_glyph};
 use crate::session::Cx;
 use crate::session::destination::ArgumentKind;
 use std::ops::Range;
@@ -73,7 +73,7 @@ impl Completion {
 /// A candidate: a row with the other texts by which it is found.
 pub(super) struct Candidate {
     offer: Completion,
-    aliases: [&'static str; 2],
+    aliases: [&'static str; 3],
     place: &'static str,
     /// The length of the description without the words on where it works, which say nothing about it.
     said: usize,
@@ -84,36 +84,45 @@ impl Candidate {
     pub fn action(cx: &Cx<'_>, row: &'static Binding, here: Context) -> Candidate {
         let is_here = row.context == here || row.context == Context::Global;
         // Some actions of a stream work only in some of its views.
-        let works_here = is_here && cx.lookup.shown_view().is_none_or(|view| row.works_in(view));
+        let view = cx.lookup.shown_view();
+        let works_here = is_here && view.is_none_or(|view| row.works_in(view)) && cx.lookup.works(row);
         let sentence = concrete(cx, beyond_name(row), works_here);
         // The heading of the group says where the actions of this screen work.
-        let scope = if works_here && row.context == here { String::new() } else { row.scope() };
+        let scope = if works_here && row.context == here { String::new() } else { distinct_scope(row) };
         let note = with_scope(&sentence, &scope);
         let group = if works_here { Group::Here } else { Group::Elsewhere };
-        let mut offer = Completion::of(row.id.to_string(), row.name().to_string(), note, group);
+        let name = view.filter(|_| works_here).and_then(|view| row.own_name_in(view)).unwrap_or_else(|| row.name());
+        let mut offer = Completion::of(row.id.to_string(), name.to_string(), note, group);
         (offer.key, offer.is_action) = (key(cx, row), true);
-        Candidate { offer, aliases: ["", row.id], place: row.context.title(), said: sentence.len() }
+        Candidate { offer, aliases: ["", row.id, words(row)], place: row.context.title(), said: sentence.len() }
     }
 
-    /// Creates the candidate of a command. One that is also an action is shown like it.
-    pub fn command(cx: &Cx<'_>, command: &'static Command) -> Candidate {
+    /// Creates the candidate of a command. One that is also an action is shown like it; `row` is the action that it is here.
+    pub fn command(cx: &Cx<'_>, command: &'static Command, row: Option<&'static Binding>) -> Candidate {
         let mut offer = of_command(command, "");
-        let (scope, works_here) = command.scope(cx);
+        if let Some(row) = row.filter(|row| command.row().is_none_or(|own| own.id != row.id)) {
+            offer.note = beyond_name(row).to_string();
+        }
+        let (mut scope, works_here) = command.scope(cx);
+        if works_here && row.is_some_and(|row| row.context == cx.lookup.help_context()) {
+            // The heading of the group says it.
+            scope = "";
+        }
         let said = offer.note.len();
         offer.note = with_scope(&offer.note, scope);
         offer.group = if works_here { Group::Here } else { Group::Elsewhere };
-        let mut id = "";
-        if let Some(row) = command.row() {
-            (offer.shown, offer.key, id) = (row.name().to_string(), key(cx, row), row.id);
+        let (mut id, mut more) = ("", "");
+        if let Some(row) = row.or_else(|| command.row()) {
+            (offer.shown, offer.key, id, more) = (row.name().to_string(), key(cx, row), row.id, words(row));
         }
-        Candidate { offer, aliases: [command.name, id], place: "", said }
+        Candidate { offer, aliases: [command.name, id, more], place: "", said }
     }
 
     /// Creates the candidate of a command that opens a screen.
     pub fn screen(name: &'static str, help: &str) -> Candidate {
         let note = with_scope(help, EVERYWHERE);
         let offer = Completion::of(name.to_string(), name.to_string(), note, Group::Here);
-        Candidate { offer, aliases: [name, ""], place: "", said: help.len() }
+        Candidate { offer, aliases: [name, "", ""], place: "", said: help.len() }
     }
 
     /// Returns the row with its score, if it matches.
@@ -144,6 +153,25 @@ impl Candidate {
     }
 }
 
+/// Returns words by which an action is searched, besides those of its name and its sentence.
+fn words(row: &Binding) -> &'static str {
+    match row.id {
+        "stream.again" | "stream.edit_state" | "stream.history" => "fork branch",
+        "deployments.interrupt" | "revisions.interrupt" | "card.interrupt" => "cancel stop",
+        _ => "",
+    }
+}
+
+/// Returns where an action works: by its object, or by its screen where another action has the same name and object.
+fn distinct_scope(row: &Binding) -> String {
+    let scope = row.scope();
+    let mut same = BINDINGS.iter().filter(|other| other.id != row.id && other.name() == row.name());
+    match same.any(|other| other.scope() == scope) {
+        true => format!("works in: {}", row.place()),
+        false => scope,
+    }
+}
+
 /// Adds where an action works to what it does.
 fn with_scope(note: &str, scope: &str) -> String {
     let gap = if note.is_empty() || scope.is_empty() { "" } else { " · " };
@@ -160,6 +188,8 @@ pub(super) fn beyond_name(row: &Binding) -> &'static str {
     let sentence = row.sentence();
     match sentence.strip_prefix(row.name()) {
         Some("") => "",
+        // "or the thread's active run" is half a sentence.
+        Some(rest) if rest.starts_with(", or ") || rest.starts_with(", else ") => sentence,
         Some(rest) => rest.strip_prefix([';', ':', ',']).map_or(sentence, str::trim_start),
         None => sentence,
     }

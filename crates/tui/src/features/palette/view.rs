@@ -123,20 +123,21 @@ fn rows<'p>(palette: &'p Palette, cx: &Cx<'_>) -> Vec<Row<'p>> {
     rows
 }
 
-/// Counts the rows: those that match, all, and those that work elsewhere.
+/// Counts the actions and commands: those that match, all, and those that match but work elsewhere.
 fn counter(palette: &Palette) -> String {
-    let count = |is: fn(&Completion) -> bool| palette.offers.iter().filter(|offer| is(offer)).count();
+    // A thread or a view that matches is no action: its line has an argument.
+    let actions = palette.offers.iter().filter(|offer| offer.group != Group::Typed && !offer.line.contains(' '));
     if palette.offers.iter().all(|offer| offer.group == Group::Typed) && !palette.offers.is_empty() {
         return String::new();
     }
     if palette.text().trim().is_empty() {
         return format!("{} actions", palette.count);
     }
-    let elsewhere = match count(|offer| offer.group == Group::Elsewhere) {
+    let elsewhere = match actions.clone().filter(|offer| offer.group == Group::Elsewhere).count() {
         0 => String::new(),
         n => format!(" · {n} elsewhere"),
     };
-    format!("{} of {}{elsewhere}", count(|offer| offer.is_action || offer.group == Group::Here), palette.count)
+    format!("{} of {}{elsewhere}", actions.count(), palette.count)
 }
 
 /// Returns the keys that fit. In ASCII, the symbol of Enter would look like that of Ctrl.

@@ -32,6 +32,8 @@ pub enum Choice {
 pub const CHOICES: [Choice; 5] = [Choice::Demo, Choice::Local, Choice::LangSmith, Choice::Other, Choice::Import];
 /// The index of the choice that takes an address.
 const OTHER: usize = 3;
+/// The index of the choice that adds profiles.
+const IMPORT: usize = 4;
 
 /// The profiles of the official tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +63,10 @@ pub struct FirstRun {
     pub(super) importable: Option<Importable>,
     /// The address being typed.
     pub(super) address: Option<TextInput>,
+    /// The address that was entered last.
+    pub(super) entered: String,
+    /// Whether the user asked for the profiles of the official tools.
+    is_import_wanted: bool,
     /// Whether the demo is being started.
     pub(super) is_demo_starting: bool,
     /// Why the last choice failed.
@@ -73,8 +79,8 @@ impl FirstRun {
         self.local = found.map_or(Search::NotFound, Search::Found);
     }
 
-    /// Applies what the official tools' files have.
-    pub fn on_imports(&mut self, found: &Import) {
+    /// Applies what the official tools' files have. Returns whether the user asked for them, and there is nothing to add.
+    pub fn on_imports(&mut self, found: &Import) -> bool {
         // The files of the project are in the working directory, so their names are enough.
         let name = |path: &Path| match path.file_name().map(|name| name.to_string_lossy().into_owned()) {
             Some(name) if name != "config.json" => name,
@@ -84,6 +90,11 @@ impl FirstRun {
         files.dedup();
         let count = found.profiles.len();
         self.importable = (count > 0).then(|| Importable { count, files: files.join(", ") });
+        let is_wanted = std::mem::take(&mut self.is_import_wanted);
+        if is_wanted && count > 0 {
+            self.selected = IMPORT;
+        }
+        is_wanted && count == 0
     }
 
     /// Returns the choices that are offered.
@@ -95,6 +106,14 @@ impl FirstRun {
     /// Shows why the demo could not be started.
     pub fn on_demo_failed(&mut self, why: String) {
         (self.is_demo_starting, self.problem) = (false, Some(why));
+    }
+
+    /// Returns the numbers of the choices, as the footer shows them.
+    pub fn numbers(&self) -> (&'static str, &'static str) {
+        match self.importable {
+            Some(_) => ("first_run.demo", "first_run.import"),
+            None => ("first_run.demo", "first_run.other"),
+        }
     }
 
     fn choose(&mut self, cx: &Cx<'_>, choice: Choice) -> Requests {
@@ -125,11 +144,12 @@ impl FirstRun {
             // Without any, they may have been written since.
             Choice::Import if self.importable.is_none() => {
                 self.selected = 0;
+                self.is_import_wanted = true;
                 Requests::info("Looking for profiles of the official tools…").and(Effect::FindImports)
             }
             Choice::Import => ProfileRequest::Import.into(),
             Choice::Other => {
-                self.address.get_or_insert_with(|| TextInput::line(""));
+                self.address.get_or_insert_with(|| TextInput::line(&self.entered));
                 Requests::none()
             }
         }
@@ -137,6 +157,7 @@ impl FirstRun {
 
     /// Defines a profile for the agent server at an address, and tests it.
     fn define(&mut self, address: &str) -> Requests {
+        self.problem = None;
         match server_profile(address) {
             Ok(text) => Request::DefineProfile(text).into(),
             Err(error) => {
@@ -158,6 +179,7 @@ impl Component for FirstRun {
             _ if cx.session.keymap.quits(key) => return None,
             Code::Esc => {
                 (self.address, self.problem) = (None, None);
+                self.entered.clear();
                 Requests::none()
             }
             Code::Up | Code::Down => return None,
@@ -167,7 +189,13 @@ impl Component for FirstRun {
                     self.problem = Some("Enter the URL of an agent server.".into());
                     return Some(Requests::none());
                 }
-                self.define(&address)
+                let requests = self.define(&address);
+                if self.problem.is_none() {
+                    // While it is checked, and if that fails, keys are no text.
+                    self.address = None;
+                    self.entered = address;
+                }
+                requests
             }
             _ => {
                 input.key(key);
@@ -192,7 +220,7 @@ impl Component for FirstRun {
             Action::View2 => CHOICES.get(1),
             Action::View3 => CHOICES.get(2),
             Action::View4 => CHOICES.get(OTHER),
-            Action::View5 => CHOICES.get(4),
+            Action::View5 => CHOICES.get(IMPORT),
             Action::Anyway | Action::Save if typed().is_none() => {
                 return Requests::info("No profile yet. Choose one of the options first.");
             }
@@ -211,6 +239,14 @@ impl Component for FirstRun {
     // There is no screen to go back to.
     fn back(&mut self, quit: bool) -> Option<Requests> {
         Some(if quit { Request::Quit.into() } else { Requests::none() })
+    }
+
+    fn can(&self, cx: &Cx<'_>, action: Action) -> bool {
+        let is_failed = || {
+            let typed = cx.session.catalog.first_typed();
+            typed.is_some_and(|known| known.running_test.is_none() && matches!(known.last_test, Some((_, Err(_)))))
+        };
+        !matches!(action, Action::Anyway | Action::Save) || is_failed()
     }
 
     fn hints(&self) -> Option<&'static [&'static str]> {

@@ -100,7 +100,8 @@ fn label_of(screen: &FirstRun, catalog: &Catalog, choice: Choice) -> (String, To
                 plain(&format!("Import {profiles}"), &format!("from {}", text::clean(&found.files)))
             }
         },
-        Choice::Other => plain("Open another server", "enter its URL"),
+        Choice::Other if screen.entered.is_empty() => plain("Open another server", "enter its URL"),
+        Choice::Other => plain("Open another server", &text::clean(&screen.entered)),
     }
 }
 

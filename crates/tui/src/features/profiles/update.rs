@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use runtail_api::ApiError;
 use runtail_core::config::edit::{profile_of, profile_template};
 use runtail_core::config::{ConfigError, Draft, Profile, SecretSource};
+use std::sync::Arc;
 
 /// Returns the only agent server of profiles without a control plane: there is nothing else to choose.
 fn only_server(list: &[Profile]) -> Option<ServerRef> {
@@ -66,10 +67,14 @@ impl Catalog {
         Effect::Try(number, Box::new(known.profile.clone())).into()
     }
 
-    /// Tests a profile. If its newest definition is not used yet, a successful test activates it.
+    /// Tests a profile, and shows each check on a page. If its newest definition is not used yet, a successful test activates it.
     fn test_profile(&mut self, name: &str) -> Requests {
         let pending = self.known(name).is_some_and(|known| self.is_pending(known));
-        self.try_profile(name, if pending { AfterTest::Use } else { AfterTest::Nothing })
+        let requests = self.try_profile(name, if pending { AfterTest::Use } else { AfterTest::Nothing });
+        match self.known(name) {
+            Some(known) => requests.and(Route::DoctorOf(Arc::new(known.profile.clone()))),
+            None => requests,
+        }
     }
 
     /// Applies the result of a trial.

@@ -18,6 +18,10 @@ use std::time::Duration;
 /// The mark of production profiles.
 const PRODUCTION: &str = "PROD";
 
+/// The columns with pieces in roles of their own.
+const ACCESS: usize = 5;
+const LAST_CHECK: usize = 7;
+
 /// The page and its selection.
 #[derive(Debug, Clone, Default)]
 pub struct ProfilesPage {
@@ -97,7 +101,8 @@ fn draw(page: &ProfilesPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         let y = area.y + 1 + line as u16;
         canvas.line(area.x, y, area.w, &columns.line(cells(cx, known)));
         if page.picker.selected.as_deref() == Some(known.profile.name.as_str()) {
-            canvas.select_all(Area { x: area.x - 2, y, w: area.w + 2, h: 1 }, y, true);
+            let row = Area { x: area.x - 2, y, w: area.w + 2, h: 1 };
+            canvas.select(row, y, true, columns.until_name() + 4);
         }
     }
     let below = area.y + 2 + rows as u16;
@@ -114,6 +119,16 @@ fn place(cx: &Cx<'_>) -> String {
         Some(file) if cx.session.catalog.all.iter().any(|known| known.filed.is_some()) => file.display().to_string(),
         _ => "not in a file".into(),
     }
+}
+
+/// Returns where the glyph of a state ends; of a failure, where its code or its words do.
+fn glyph_of(state: &str) -> usize {
+    if !state.starts_with('✗') {
+        return state.find(' ').unwrap_or(state.len());
+    }
+    let said = state.split(": ").next().unwrap_or_default();
+    let age = said.strip_suffix(" ago").and_then(|before| before.rfind(' '));
+    age.unwrap_or(said.len())
 }
 
 /// The widths of the columns, from the checkbox to the state, and the columns of the last one.
@@ -141,17 +156,34 @@ impl Columns {
         Columns(widths, usize::from(width).saturating_sub(before))
     }
 
+    /// Returns the columns of the checkbox and the name.
+    fn until_name(&self) -> u16 {
+        (self.0[0] + 2 + self.0[1]) as u16
+    }
+
     /// Returns a line with the cells of the columns that have room.
     fn line(&self, cells: [(Tone, String); 8]) -> Line {
         let mut line = Line::new();
-        for ((tone, text), width) in cells.into_iter().zip(self.0).filter(|(_, width)| *width > 0) {
+        for (n, ((tone, text), width)) in cells.into_iter().zip(self.0).enumerate().filter(|(_, (_, width))| *width > 0)
+        {
             let text = text::clean(&text).into_owned();
             // The last column, the state, gets the rest of the width. A reason that doesn't fit is only in the details.
             let text = match text.split_once(": ") {
                 Some((state, _)) if width == usize::MAX && text::width(&text) > self.1 => state.into(),
                 _ => text::fit(&text, width),
             };
-            line.push(tone, &text);
+            match (n, text.strip_prefix(PRODUCTION)) {
+                (ACCESS, Some(rest)) => {
+                    line.push(Tone::Badge, PRODUCTION);
+                    line.push(tone, rest);
+                }
+                (LAST_CHECK, _) => {
+                    let (glyph, rest) = text.split_at(glyph_of(&text));
+                    line.push(tone, glyph);
+                    line.push(if tone == Tone::Dim { Tone::Dim } else { Tone::Plain }, rest);
+                }
+                _ => line.push(tone, &text),
+            }
             if width < usize::MAX {
                 line.push(Tone::Plain, &" ".repeat(width + 2 - text::width(&text)));
             }
@@ -162,9 +194,12 @@ impl Columns {
 
 /// Returns the label, and whether requests that write are allowed.
 fn access(profile: &Profile, is_read_only: bool) -> String {
-    let mark = if profile.is_production() { PRODUCTION } else { "" };
-    let label = profile.label.as_ref().map(|label| format!("{mark}‹{label}› ")).unwrap_or_default();
-    format!("{label}{}", if is_read_only { "read-only" } else { "writes" })
+    let mark = if profile.is_production() { format!("{PRODUCTION} ") } else { String::new() };
+    // A label such as "production" says what the mark says.
+    let is_said = |label: &str| profile.is_production() && label.to_lowercase().starts_with("prod");
+    let label = profile.label.as_deref().filter(|label| !is_said(label));
+    let label = label.map(|label| format!("‹{label}› ")).unwrap_or_default();
+    format!("{mark}{label}{}", if is_read_only { "read-only" } else { "writes" })
 }
 
 /// Returns how many deployments a profile in use lists.
@@ -215,11 +250,12 @@ fn cells(cx: &Cx<'_>, known: &ProfileEntry) -> [(Tone, String); 8] {
     let (tone, state) = state(cx, known);
     [
         if used.is_some() { (Tone::Accent, "[x]".into()) } else { (Tone::Dim, "[ ]".into()) },
-        (if used.is_some() { Tone::Strong } else { Tone::Plain }, profile.name.clone()),
+        // The name of the selected row is strong.
+        (Tone::Plain, profile.name.clone()),
         (Tone::Plain, place_of(profile)),
         (Tone::Dim, profile.workspace.as_deref().map_or_else(|| "-".into(), text::short_id)),
         (Tone::Dim, key(profile)),
-        (if sealed || profile.is_production() { Tone::Strong } else { Tone::Plain }, access(profile, sealed)),
+        (if sealed { Tone::Strong } else { Tone::Plain }, access(profile, sealed)),
         (Tone::Plain, format!("{:>11}", deployments(cx, &profile.name))),
         (tone, state),
     ]
@@ -302,7 +338,9 @@ fn details(page: &ProfilesPage, cx: &Cx<'_>, width: usize) -> Vec<Line> {
     for (name, url) in &profile.agent_servers {
         field("server", format!("{url}  ({name})"));
     }
-    field("workspace", profile.workspace.clone().unwrap_or_else(|| "from the key".into()));
+    let has_key = profile.key.is_some() || profile.bearer.is_some();
+    let no_workspace = if has_key { "from the key" } else { "none" };
+    field("workspace", profile.workspace.clone().unwrap_or_else(|| no_workspace.into()));
     for (name, source) in [("key", &profile.key), ("bearer", &profile.bearer)] {
         if let Some(source) = source {
             field(name, source.to_string());
@@ -332,4 +370,24 @@ fn details(page: &ProfilesPage, cx: &Cx<'_>, width: usize) -> Vec<Line> {
         field("checked", "not in use yet; the previous definition applies".into());
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::glyph_of;
+
+    #[test]
+    fn the_role_of_a_state_covers_its_glyph_or_the_words_of_a_failure() {
+        for (state, head) in [
+            ("● 0.12s, 4s ago", "●"),
+            ("◐ checking…", "◐"),
+            ("✗ 401 2m ago: the server rejected the key", "✗ 401"),
+            ("✗ 401 2m ago", "✗ 401"),
+            ("✗ no key 4s ago: the environment variable K is not set", "✗ no key"),
+            ("✗ no connection", "✗ no connection"),
+            ("off", "off"),
+        ] {
+            assert_eq!(&state[..glyph_of(state)], head);
+        }
+    }
 }

@@ -255,7 +255,8 @@ fn connection(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, detail: Detail)
         (None, false, new) => part(Tone::Strong, &format!("‖ {} new · G  ", text::count(new))),
     }
     if cx.is_frozen {
-        part(Tone::Strong, "FROZEN · F  ");
+        part(Tone::Badge, "FROZEN · F");
+        part(Tone::Plain, "  ");
     }
     if !is_brief {
         line.right.extend(viewer.rate_strip(cx.session.now).left);

@@ -161,6 +161,16 @@ impl DeploymentForm {
         stops.into_iter().find_map(|stop| Some((stop, self.problem(cx, stop)?)))
     }
 
+    /// Names the required fields of a new deployment that are empty. A document that has no form is left to the server.
+    pub fn missing(&self) -> Vec<String> {
+        if !self.is_new || !self.is_shown {
+            return Vec::new();
+        }
+        let is_missing = |entry: &fields::Entry| entry.is_required && self.values.get(entry.path).trim().is_empty();
+        let fields = self.entries().into_iter().filter(is_missing).map(|entry| entry.label.to_lowercase());
+        self.profile.is_empty().then(|| "profile".to_string()).into_iter().chain(fields).collect()
+    }
+
     /// Goes to a field that has a problem, and shows all problems.
     pub fn go_to_problem(&mut self, stop: Stop) {
         self.left.extend(self.stops());

@@ -227,6 +227,7 @@ impl Question<'_> {
             is_focused: self.is_focused(at),
             problem: notes.problem,
             changed: notes.changed,
+            is_kept: false,
             has_hints: true,
         };
         self.add(out, at, look.field(field, typed));

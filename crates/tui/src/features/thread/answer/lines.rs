@@ -63,7 +63,7 @@ impl AnswerCard {
         let other = match draft {
             Some(QuestionDraft { as_json: true, .. }) => Some("as form"),
             Some(QuestionDraft { draft: Draft::Plain(plain), .. }) if plain.only_json => None,
-            Some(QuestionDraft { draft: Draft::Plain(_), .. }) => Some("text, yes or no, JSON"),
+            Some(QuestionDraft { draft: Draft::Plain(_), .. }) => Some("change type"),
             _ => Some("as JSON"),
         };
         keys.extend(other.map(|label| ("answer.form", label.to_string())));
