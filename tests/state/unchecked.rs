@@ -249,3 +249,23 @@ fn a_missing_key_is_named_and_nothing_was_refused() {
     assert!(screen.contains("prod-us: K1 isn't set; set it and start Runtail again."), "{screen}");
     assert!(!screen.contains("refused") && !screen.contains("Press r to retry"), "{screen}");
 }
+
+#[test]
+fn the_inbox_names_what_was_not_checked_and_cuts_no_count() {
+    let mut dash = crate::inbox::dash((80, 24));
+    let waiting = approval(&dash);
+    let bot = server(&dash, "support-bot");
+    answer(&mut dash, &bot, listed(vec![waiting]));
+    dash.keys("i");
+    let title = |dash: &mut Dash| dash.screen().lines().nth(2).unwrap_or_default().to_string();
+    assert!(title(&mut dash).contains("Inbox · 1 waiting, 0 failed · asking lab, us…"), "{}", dash.screen());
+    let (lab, invoice) = (server(&dash, "lab"), server(&dash, "invoice-agent"));
+    answer(&mut dash, &lab, Err(Kind::Unauthorized));
+    let said = title(&mut dash);
+    assert!(said.contains("1 waiting, 0 failed · asking us…") && said.contains("lab: not checked (401)"), "{said}");
+    answer(&mut dash, &invoice, Err(Kind::Server(503)));
+    let triage = server(&dash, "triage");
+    answer(&mut dash, &triage, listed(Vec::new()));
+    let said = title(&mut dash);
+    assert!(said.contains("not checked: lab (401), us › invoice-agent (503)"), "{said}");
+}
