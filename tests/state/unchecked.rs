@@ -228,6 +228,18 @@ fn labels_of_counts_are_whole_or_left_away() {
 }
 
 #[test]
+fn profiles_that_fail_keep_their_names_in_the_header() {
+    let toml =
+        "[profiles.prod-us]\nurl = \"http://127.0.0.1:2001\"\n[profiles.prod-eu]\nurl = \"http://127.0.0.1:2002\"\n";
+    let mut dash = Dash::new(toml, (100, 24));
+    for profile in ["prod-us", "prod-eu"] {
+        dash.fails(move |key| *key == SubscriptionId::Deployments(profile.into()), Kind::Network);
+    }
+    let shown = header(&mut dash);
+    assert!(shown.contains("prod-us ✗ no connection  prod-eu ✗ no connection"), "{shown}");
+}
+
+#[test]
 fn a_missing_key_is_named_and_nothing_was_refused() {
     let mut dash = Dash::new("[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K1\"\n", (140, 40));
     let error = runtail_api::ApiError {

@@ -214,7 +214,7 @@ fn titles(page: &InboxPage, listing: &Listing, width: usize) -> Vec<String> {
 fn not_checked(listing: &Listing) -> Vec<String> {
     let failed = &listing.failed;
     let Some((_, first)) = failed.first() else { return vec![String::new()] };
-    let number = format!("{} servers not checked", failed.len());
+    let number = format!("{} servers not checked", listing.unchecked.max(failed.len()));
     let all: Vec<&str> = failed.iter().map(|(name, _)| name.as_str()).collect();
     match failed.len() {
         1 => vec![format!("{}: not checked ({first})", all[0]), format!("{} not checked", all[0])],
