@@ -173,8 +173,12 @@ fn rows_of_a_server_that_fails_later_stay_with_their_time() {
     answer(&mut dash, &support(), Err(Kind::Server(503)));
     dash.keys("i");
     let screen = dash.screen();
-    assert!(screen.contains("(as of 14:00:00) Approve this payment?"), "{screen}");
-    assert!(screen.contains("2 servers not checked"), "{screen}");
+    assert_eq!(screen.matches("as of 14:00").count(), 1, "once, not in each row: {screen}");
+    assert!(screen.contains("not checked: eu (503), lab (401) · dim rows as of 14:00 "), "{screen}");
+    let line = screen.lines().position(|line| line.contains("approval 8c21")).unwrap_or_default() as u16;
+    let buffer = dash.buffer();
+    let question = (0..140).filter(|x| buffer[(*x, line)].symbol() == "A").map(|x| buffer[(x, line)].modifier);
+    assert_eq!(question.collect::<Vec<_>>(), [Modifier::DIM], "an outdated row is dim: {screen}");
     assert!(
         screen.lines().next().unwrap().contains("◆ 3? waiting   ✗ 1+ failed   ? 1+ stuck   ? 2 not checked"),
         "{screen}"

@@ -228,6 +228,18 @@ fn labels_of_counts_are_whole_or_left_away() {
 }
 
 #[test]
+fn profiles_that_fail_keep_their_names_in_the_header() {
+    let toml =
+        "[profiles.prod-us]\nurl = \"http://127.0.0.1:2001\"\n[profiles.prod-eu]\nurl = \"http://127.0.0.1:2002\"\n";
+    let mut dash = Dash::new(toml, (100, 24));
+    for profile in ["prod-us", "prod-eu"] {
+        dash.fails(move |key| *key == SubscriptionId::Deployments(profile.into()), Kind::Network);
+    }
+    let shown = header(&mut dash);
+    assert!(shown.contains("prod-us ✗ no connection  prod-eu ✗ no connection"), "{shown}");
+}
+
+#[test]
 fn a_missing_key_is_named_and_nothing_was_refused() {
     let mut dash = Dash::new("[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K1\"\n", (140, 40));
     let error = runtail_api::ApiError {
@@ -248,4 +260,24 @@ fn a_missing_key_is_named_and_nothing_was_refused() {
     assert!(header(&mut dash).contains("us ✗ no key"), "{screen}");
     assert!(screen.contains("prod-us: K1 isn't set; set it and start Runtail again."), "{screen}");
     assert!(!screen.contains("refused") && !screen.contains("Press r to retry"), "{screen}");
+}
+
+#[test]
+fn the_inbox_names_what_was_not_checked_and_cuts_no_count() {
+    let mut dash = crate::inbox::dash((80, 24));
+    let waiting = approval(&dash);
+    let bot = server(&dash, "support-bot");
+    answer(&mut dash, &bot, listed(vec![waiting]));
+    dash.keys("i");
+    let title = |dash: &mut Dash| dash.screen().lines().nth(2).unwrap_or_default().to_string();
+    assert!(title(&mut dash).contains("Inbox · 1 waiting, 0 failed · asking lab, us…"), "{}", dash.screen());
+    let (lab, invoice) = (server(&dash, "lab"), server(&dash, "invoice-agent"));
+    answer(&mut dash, &lab, Err(Kind::Unauthorized));
+    let said = title(&mut dash);
+    assert!(said.contains("1 waiting, 0 failed · asking us…") && said.contains("lab: not checked (401)"), "{said}");
+    answer(&mut dash, &invoice, Err(Kind::Server(503)));
+    let triage = server(&dash, "triage");
+    answer(&mut dash, &triage, listed(Vec::new()));
+    let said = title(&mut dash);
+    assert!(said.contains("not checked: lab (401), us › invoice-agent (503)"), "{said}");
 }

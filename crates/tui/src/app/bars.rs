@@ -22,6 +22,15 @@ const WIDE_COUNTERS: u16 = 100;
 /// Minimum columns for the tabs, before the health of the profiles is shortened.
 const MIN_TABS: usize = 40;
 
+/// How the counters of the header are drawn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Counters {
+    /// In words, with the number of servers that were not checked.
+    Full,
+    Words,
+    Numbers,
+}
+
 /// The header as it fits.
 pub(super) struct Header {
     /// The program's name and the mark of the demo, before the tabs.
@@ -77,8 +86,12 @@ pub(super) fn header_layout(app: &App, width: u16) -> Header {
         line.right.extend(list.right.iter().cloned());
         line.right(Tone::Plain, " ")
     };
-    let (long, short) = (counters(app, true), counters(app, false));
-    let in_words = lists.iter().filter(|_| !is_brief).map(|list| with(&long, list));
+    let [long, medium, short] = [Counters::Full, Counters::Words, Counters::Numbers].map(|form| counters(app, form));
+    // The names of the profiles say more than how many servers were not checked.
+    let named = &lists[..lists.len() - 1];
+    let in_words = named.iter().map(|list| with(&long, list));
+    let in_words = in_words.chain(named.iter().map(|list| with(&medium, list)));
+    let in_words = in_words.chain(lists.last().map(|list| with(&medium, list))).filter(|_| !is_brief);
     let choices: Vec<Line> = in_words.chain(lists.iter().map(|list| with(&short, list))).collect();
     let tabs = app.tabs();
     let room = |right: &Line| {
@@ -99,7 +112,8 @@ pub(super) fn header_layout(app: &App, width: u16) -> Header {
 
 /// Returns what waits and what failed, by the rows of the inbox; nothing for zeros. A number that may be higher, because a server
 /// was not checked, has a `+`; one with rows that the newest requests did not confirm is dim and has a `?`.
-fn counters(app: &App, in_words: bool) -> Line {
+fn counters(app: &App, form: Counters) -> Line {
+    let in_words = form != Counters::Numbers;
     let Tally { counts, stale, is_whole, is_asking, unchecked } = app.inbox.tally();
     let mut line = Line::new();
     // The first answers are about to come. A server that takes long counts as not checked.
@@ -127,7 +141,7 @@ fn counters(app: &App, in_words: bool) -> Line {
         line = line.right(Tone::Plain, space).right(tone.0, &format!("{glyph} ")).right(tone.1, &text);
     }
     // In few columns the signs of the numbers are enough.
-    if unchecked > 0 && (in_words || line.right.is_empty()) {
+    if unchecked > 0 && (form == Counters::Full || line.right.is_empty()) {
         let said = if in_words { format!("? {unchecked} not checked") } else { "◆ ?".to_string() };
         let space = gap(&line);
         line = line.right(Tone::Plain, space).right(Tone::Dim, &said);

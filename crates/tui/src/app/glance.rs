@@ -89,12 +89,14 @@ impl App {
         };
         let oldest = waiting.iter().min_by_key(|row| row.since());
         let newest = failed.iter().max_by_key(|row| row.since());
-        let running: usize = self.deployments.list.rows.iter().map(|row| row.counts.running()).sum();
+        let rows = || self.deployments.list.rows.iter().filter(|row| row.counts.running() > 0);
+        let running: usize = rows().map(|row| row.counts.running()).sum();
+        let outdated = rows().filter(|row| matches!(self.known_of(row), Some(ThreadsKnown::AsOf(_)))).count();
         let updated = self.session.profiles.iter().filter_map(|profile| profile.loaded_at).max();
         Facts {
             waiting: sign(count(&waiting, oldest, "oldest"), tally.stale.waiting),
             failed: sign(count(&failed, newest, "newest"), tally.stale.failed),
-            running: sign(Count { number: number(running), ..self.rate_now() }, 0),
+            running: sign(Count { number: number(running), ..self.rate_now() }, outdated),
             unchecked: tally.unchecked,
             tiles: self.glance_tiles(),
             updated_at: updated,

@@ -442,3 +442,25 @@ async fn stream(
         () = apply_params => {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn only_a_request_that_takes_long_is_reported() {
+        let (sender, mut events) = mpsc::channel(8);
+        let out = Out { key: SubscriptionId::Deployments("us".into()), epoch: Epoch::default(), sender };
+        let request = |seconds| async move {
+            tokio::time::sleep(std::time::Duration::from_secs(seconds)).await;
+            seconds
+        };
+        assert_eq!(out.watch(None, request(9)).await, 9);
+        assert!(events.try_recv().is_err(), "an answer in time is not reported");
+        assert_eq!(out.watch(None, request(25)).await, 25);
+        let overdue = events.try_recv();
+        let is_overdue = |msg: &Msg| matches!(msg, Msg::Subscription { event: SubscriptionEvent::Overdue { .. }, .. });
+        assert!(overdue.as_ref().is_ok_and(is_overdue), "{overdue:?}");
+        assert!(events.try_recv().is_err(), "once");
+    }
+}

@@ -13,6 +13,8 @@ use std::time::Duration;
 pub const STRIP: u16 = 7;
 /// The sizes of tiles with their gaps, largest first.
 const SIZES: [(u16, u16); 4] = [(69, 4), (45, 4), (35, 4), (23, 3)];
+/// Minimum columns for a part of what explains a count.
+const MIN_DETAIL: u16 = 8;
 /// Data older than this is marked as stale.
 const STALE: SignedDuration = SignedDuration::from_mins(2);
 
@@ -62,8 +64,11 @@ fn draw_count(canvas: &mut Canvas<'_>, area: Area, count: &Count, labels: [&str;
     }
     let fits = text::width(&count.detail) <= usize::from(room);
     let (detail, place) = if fits { (&count.detail, &count.place) } else { (&count.brief.0, &count.brief.1) };
-    canvas.foreign(at, area.y + 3, room, detail, Tone::Dim);
-    canvas.foreign(at, area.y + 4, room, place, Tone::Dim);
+    for (line, said) in [(3, detail), (4, place)] {
+        if room >= MIN_DETAIL || text::width(said) <= usize::from(room) {
+            canvas.foreign(at, area.y + line, room, said, Tone::Dim);
+        }
+    }
 }
 
 /// The places of tiles.

@@ -146,13 +146,12 @@ pub fn line(row: &Row, columns: Columns, session: &Session, is_selected: bool, e
         InboxItem::Revision(_) => "",
     };
     let needs = error.map_or_else(|| needs(row), String::from);
-    let as_of = row.as_of.map(|at| format!("(as of {}) ", session.clock(at))).unwrap_or_default();
     let mut line = Line::new();
     cell(&mut line, Tone::Dim, &format!("{:>4}", age(row, session)), columns.age);
     state_cell(&mut line, (of(tones.0), of(tones.1)), (glyph, &word), columns.state);
     cell(&mut line, Tone::Dim, &place(&row.row), columns.deployment);
     cell(&mut line, if is_selected { Tone::Strong } else { Tone::Dim }, &thread(&row.row), columns.thread);
-    cell(&mut line, of(Tone::Plain), &format!("{as_of}{needs}"), columns.needs);
+    cell(&mut line, of(Tone::Plain), &needs, columns.needs);
     cell(&mut line, Tone::Dim, owner, columns.person);
     line
 }

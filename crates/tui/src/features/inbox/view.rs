@@ -3,7 +3,7 @@
 use super::page::InboxPage;
 use super::state::{Counts, Listing};
 use super::{detail, table};
-use crate::session::Cx;
+use crate::session::{Cx, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
@@ -85,7 +85,7 @@ pub(super) fn inbox(page: &InboxPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let selected = page.selected();
     let layout = layout_for(cx.session.size, selected.is_some());
     let listing = page.listing();
-    let (title, aside) = head(page, listing, layout.list.w.into());
+    let (title, aside) = head(page, listing, layout.list.w.into(), cx.session);
     let shown = page.shown();
     let window = page.picker.window(shown.len(), layout.rows.h.into());
     let hidden = hidden(&window, shown.len());
@@ -152,29 +152,44 @@ fn hidden(window: &[usize], count: usize) -> String {
     if parts.is_empty() { String::new() } else { format!("{} more", parts.join(" ")) }
 }
 
-/// Returns the title, and what was not checked.
-fn head(page: &InboxPage, listing: &Listing, width: usize) -> (String, Line) {
-    let Counts { waiting, failed, stuck, unfinished } = listing.counts();
-    let more = [(stuck, "stuck"), (unfinished, "unfinished")];
-    let more: String =
-        more.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!(", {count} {word}")).collect();
-    let mut title = match listing.rows.len() {
-        0 => "Inbox".to_string(),
-        _ if width < FRAMED.0.into() => format!("Inbox · {waiting} waiting, {failed} failed{more}"),
-        _ => format!("Inbox · all servers · {waiting} waiting, {failed} failed{more} · waiting first, then oldest"),
+/// Columns around the title and what is beside it, and between them: in a frame, and without one.
+const HEAD_MARGINS: (usize, usize) = (10, 4);
+
+/// Returns the title, and what was not checked: as many names and reasons as fit. The counts are never cut.
+fn head(page: &InboxPage, listing: &Listing, width: usize, session: &Session) -> (String, Line) {
+    let asking = match listing.asking.as_slice() {
+        [] => vec![String::new()],
+        all => vec![
+            format!(" · asking {}…", names(all)),
+            format!(" · asking {}…", some_names(all, 1)),
+            format!(" · asking {} servers…", all.len()),
+        ],
     };
-    if !page.filter.is_empty() {
-        let (shown, all) = (page.shown().len(), listing.rows.len());
-        title = format!("Inbox · /{} · {shown} of {all}", text::clean(&page.filter));
+    let titles = titles(page, listing, width);
+    let mut asides = not_checked(listing);
+    if let Some(words) = outdated_words(listing, session) {
+        asides =
+            asides.iter().map(|said| format!("{said}{}{words}", if said.is_empty() { "" } else { " · " })).collect();
     }
-    if !listing.asking.is_empty() {
-        title.push_str(&format!(" · asking {}…", names(&listing.asking)));
+    // Names are more important than what the title says of the order.
+    let mut all: Vec<(String, String)> = Vec::new();
+    for aside in &asides {
+        for asking in &asking {
+            all.extend(titles.iter().map(|title| (format!("{title}{asking}"), aside.clone())));
+        }
     }
+    // Where nothing fits, the less urgent counts are left away rather than cut.
+    let Counts { waiting, failed, .. } = listing.counts();
+    if page.filter.is_empty() && !listing.rows.is_empty() {
+        let title = format!("Inbox · {waiting} waiting, {failed} failed");
+        all.extend(asides.iter().map(|aside| (title.clone(), aside.clone())));
+    }
+    let margin = if width < FRAMED.0.into() { HEAD_MARGINS.1 } else { HEAD_MARGINS.0 };
+    let fits = |(title, aside): &&(String, String)| text::width(title) + text::width(aside) + margin <= width;
+    let (title, said) = all.iter().find(fits).or(all.last()).cloned().unwrap_or_default();
     let mut aside = Line::new();
-    match listing.failed.as_slice() {
-        [] => {}
-        [(name, why)] => aside.push(Tone::Bad, &format!("{name}: not checked ({why})")),
-        several => aside.push(Tone::Bad, &format!("{} servers not checked", several.len())),
+    if !said.is_empty() {
+        aside.push(if listing.failed.is_empty() { Tone::Dim } else { Tone::Bad }, &said);
     }
     if !listing.unlisted.is_empty() {
         let gap = if aside.left.is_empty() { "" } else { " · " };
@@ -186,10 +201,67 @@ fn head(page: &InboxPage, listing: &Listing, width: usize) -> (String, Line) {
     (title, aside)
 }
 
+/// Returns the title with the counts, the longest form first.
+fn titles(page: &InboxPage, listing: &Listing, width: usize) -> Vec<String> {
+    if !page.filter.is_empty() {
+        let (shown, all) = (page.shown().len(), listing.rows.len());
+        return vec![format!("Inbox · /{} · {shown} of {all}", text::clean(&page.filter))];
+    }
+    if listing.rows.is_empty() {
+        return vec!["Inbox".into()];
+    }
+    let Counts { waiting, failed, stuck, unfinished } = listing.counts();
+    let more = [(stuck, "stuck"), (unfinished, "unfinished")];
+    let more: String =
+        more.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!(", {count} {word}")).collect();
+    let counts = format!("{waiting} waiting, {failed} failed{more}");
+    let brief = format!("Inbox · {counts}");
+    match width < FRAMED.0.into() {
+        true => vec![brief],
+        false => vec![
+            format!("Inbox · all servers · {counts} · waiting first, then oldest"),
+            format!("Inbox · all servers · {counts}"),
+            brief,
+        ],
+    }
+}
+
+/// Returns which servers were not checked and why, the longest form first.
+fn not_checked(listing: &Listing) -> Vec<String> {
+    let failed = &listing.failed;
+    let Some((_, first)) = failed.first() else { return vec![String::new()] };
+    let number = format!("{} servers not checked", listing.unchecked.max(failed.len()));
+    let all: Vec<&str> = failed.iter().map(|(name, _)| name.as_str()).collect();
+    match failed.len() {
+        1 => vec![format!("{}: not checked ({first})", all[0]), format!("{} not checked", all[0])],
+        _ if failed.iter().all(|(_, why)| why == first) => {
+            vec![format!("{}: not checked ({first})", all.join(", ")), format!("{number} ({first})"), number]
+        }
+        _ => {
+            let each: Vec<String> = failed.iter().map(|(name, why)| format!("{name} ({why})")).collect();
+            vec![format!("not checked: {}", each.join(", ")), format!("not checked: {}", all.join(", ")), number]
+        }
+    }
+}
+
+/// Returns since when the dim rows are not confirmed, once for all of them.
+fn outdated_words(listing: &Listing, session: &Session) -> Option<String> {
+    let times: Vec<String> =
+        listing.rows.iter().filter_map(|row| row.as_of).map(|at| session.dated_minute(at)).collect();
+    let oldest = listing.rows.iter().filter_map(|row| row.as_of).min().map(|at| session.dated_minute(at))?;
+    let later = if times.iter().any(|time| *time != oldest) { " or later" } else { "" };
+    Some(format!("dim rows as of {oldest}{later}"))
+}
+
 /// Returns up to three names and the number of the others.
 fn names(all: &[String]) -> String {
-    let named = all.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
-    if all.len() > 3 { format!("{named} and {} more", all.len() - 3) } else { named }
+    some_names(all, 3)
+}
+
+/// Returns up to so many names and the number of the others.
+fn some_names(all: &[String], most: usize) -> String {
+    let named = all.iter().take(most).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if all.len() > most { format!("{named} and {} more", all.len() - most) } else { named }
 }
 
 /// Returns the text in place of rows.
