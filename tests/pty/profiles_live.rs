@@ -140,7 +140,7 @@ fn profile_is_edited_and_saved() {
     term.keys("\x12");
     term.wait_for("not saved");
     // A label needs no check and applies immediately.
-    term.wait_for("‹PROD›");
+    term.wait_for("PROD read-only");
     term.keys("s");
     term.wait_for("+ label = \"PROD\"");
     assert_eq!(std::fs::read_to_string(server.file()).unwrap(), before, "the file is not written before Ctrl-S");

@@ -365,7 +365,8 @@ fn a_run_that_the_server_would_refuse_is_not_ready() {
     assert!(!screen.lines().any(|line| line.contains("◆ A run")), "the glyph of a question is no warning: {screen}");
     // The key moves to the field that can change that.
     assert!(started(&dash.keys("<ctrl-s>")).is_none());
-    assert!(dash.screen().contains("▌ on conflict"), "{}", dash.screen());
+    let screen = dash.screen();
+    assert!(screen.contains("▌ on conflict") && screen.contains("Choose another strategy on conflict."), "{screen}");
     dash.keys("<Left>");
     while !dash.screen().contains("(x) enqueue") {
         dash.keys("<Left>");

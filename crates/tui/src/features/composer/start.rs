@@ -278,8 +278,11 @@ impl Composer {
     pub(super) fn active_warning(&self, cx: &Cx<'_>) -> String {
         match self.options.conflict {
             Conflict::Reject if self.is_refused(cx) => {
-                let key = cx.session.key("composer.options");
-                format!("A run is active on this thread, so the server refuses a new one. {key} has other strategies.")
+                let next = match self.shows_options {
+                    true => "Choose another strategy on conflict.".to_string(),
+                    false => format!("{} has other strategies.", cx.session.key("composer.options")),
+                };
+                format!("A run is active on this thread, so the server refuses a new one. {next}")
             }
             Conflict::Reject => {
                 "A run was active on this thread when it was listed. While it is, the server refuses a new one.".into()
