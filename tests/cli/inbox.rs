@@ -2,7 +2,7 @@
 
 use crate::ended::{Ended, ended, write_config};
 use axum::response::Response;
-use runtail_api::{AgentServer, Http, InboxMemory, Kind};
+use runtail_api::{AgentServer, ApiError, Http, InboxMemory, Kind};
 use runtail_core::config::{Config, Profile, Stuck};
 use runtail_sim::{Options, Scenario, Sim};
 use runtail_testkit::common::{CANARY, Seen, Server, json};
@@ -176,11 +176,11 @@ async fn servers_that_cannot_be_reached_have_no_connection() {
     let mut dash = Dash::new(&config, (140, 40));
     let id = SubscriptionId::Inbox("lab".into());
     let sub = subscriptions(&dash.app).into_iter().find(|sub| sub.key == id).expect("the inbox is polled");
-    let error = dash.error("lab", Kind::NoConnection);
+    let error = ApiError { detail: "connection refused".into(), ..dash.error("lab", Kind::NoConnection) };
     let event = SubscriptionEvent::Inbox { server: sub.params.servers[0].clone(), began: dash.now, result: Err(error) };
     dash.feed(Msg::Subscription { key: sub.key, epoch: sub.epoch, event });
     dash.keys("i");
-    assert!(dash.screen().contains("lab wasn't checked (no connection)."), "{}", dash.screen());
+    assert!(dash.screen().contains("lab wasn't checked (connection refused)."), "{}", dash.screen());
 }
 
 #[tokio::test]

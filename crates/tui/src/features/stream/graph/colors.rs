@@ -32,7 +32,11 @@ impl NodeColors {
         for (number, node) in graph.nodes().iter().filter(|node| node.is_real()).enumerate() {
             let mut id = &node.id[..];
             while let Some((group, _)) = id.rsplit_once(SEPARATOR) {
-                for name in [group, group.rsplit(SEPARATOR).next().unwrap_or(group)] {
+                let name = group.rsplit(SEPARATOR).next().unwrap_or(group);
+                if let (false, Tone::Label(label)) = (colors.by_name.contains_key(name), Tone::label(name)) {
+                    colors.by_label.entry(label).and_modify(|known| *known = None).or_insert(Some(color_of(number)));
+                }
+                for name in [group, name] {
                     colors.by_name.entry(name.to_string()).or_insert(color_of(number));
                 }
                 id = group;
@@ -92,6 +96,9 @@ mod tests {
         let color = |name: &str| colors.by_name.get(name).copied();
         assert_eq!(["plan", "join", "sub", "inner"].map(color), [Some(0), Some(1), Some(2), Some(3)]);
         assert_eq!((color("sub"), color("sub:inner")), (color("prepare"), color("think")));
+        let mut bar = Line::of(Tone::label("sub"), "███");
+        colors.apply(&mut bar);
+        assert_eq!(bar.left.first().map(|piece| piece.tone), Some(Tone::Label(2)), "its bar, too");
     }
 
     #[test]

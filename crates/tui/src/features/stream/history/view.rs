@@ -118,7 +118,11 @@ impl History {
         let mark = if self.base.is_some() { "A " } else { "" };
         let from = if old.is_empty() { "empty".to_string() } else { self.step_name(&old) };
         let at = self.under_cursor().filter(|at| self.base.is_none() && self.tree.is_of_nodes(*at));
-        let by = at.map(|at| format!(" · written by {}", text::clean(&self.writers_text(at)))).unwrap_or_default();
+        let by = match at {
+            None => String::new(),
+            Some(at) if self.tree.writers(at).is_empty() => " · writer unknown".into(),
+            Some(at) => format!(" · written by {}", text::clean(&self.writers_text(at))),
+        };
         format!("State · {mark}{from} → {}{by}", self.step_name(&new))
     }
 

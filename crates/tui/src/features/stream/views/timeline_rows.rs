@@ -34,8 +34,6 @@ pub enum Row {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Branch {
     pub key: u64,
-    /// The bar at the top level that contains it.
-    pub root: u64,
     /// The number of enclosing bars.
     pub depth: u16,
     /// For the enclosing bars and the bar itself, whether another bar follows at the same level: one bit each,
@@ -267,7 +265,7 @@ impl TimelineRows {
 
     fn branches(&mut self, timeline: &Timeline, attempt: &Attempt) {
         let mut levels: Vec<(Vec<u64>, usize)> = vec![(self.children(timeline, &attempt.children), 0)];
-        let (mut more, mut forked, mut root) = (0_u64, false, 0);
+        let (mut more, mut forked) = (0_u64, false);
         while let Some((keys, at)) = levels.last_mut() {
             let Some(&key) = keys.get(*at) else {
                 levels.pop();
@@ -292,13 +290,13 @@ impl TimelineRows {
             more = if follows { more | bit } else { more & !bit };
             if depth == 0 {
                 let is_branch = follows || !bar.leads && self.order == Order::Start && !self.only_critical;
-                (forked, root) = (bar.kind == BarKind::Node && is_branch, key);
+                forked = bar.kind == BarKind::Node && is_branch;
             }
             let inside = self.children(timeline, &bar.children);
             let folded = !inside.is_empty() && self.folded.contains(&key);
             let hidden = if folded { size(timeline, &inside) } else { 0 };
             let depth = u16::try_from(depth).unwrap_or(u16::MAX);
-            self.rows.push(Row::Bar(Branch { key, root, depth, more, forked, hidden }));
+            self.rows.push(Row::Bar(Branch { key, depth, more, forked, hidden }));
             if !folded {
                 levels.push((inside, 0));
             }
@@ -343,7 +341,8 @@ impl TimelineRows {
     fn bar_row<'a>(&self, timeline: &'a Timeline, branch: &'a Branch) -> Option<BarRow<'a>> {
         let bar = timeline.bar(branch.key)?;
         let attempt = timeline.attempt(bar.attempt)?;
-        let node = timeline.bar(branch.root).map_or(&*bar.name, |root| &*root.name);
+        let mut around = std::iter::successors(Some(bar), |bar| timeline.bar(bar.parent?));
+        let node = around.find(|bar| bar.kind == BarKind::Node).map_or(&*bar.name, |node| &*node.name);
         Some(BarRow { branch, bar, step: "", node, attempt, now: self.now })
     }
 
@@ -373,7 +372,7 @@ impl TimelineRows {
 
     /// Returns the row of the bar that ran at an event.
     pub fn spot_of(&self, timeline: &Timeline, seq: Seq) -> u64 {
-        let branch = |key| Branch { key, root: key, depth: 0, more: 0, forked: false, hidden: 0 };
+        let branch = |key| Branch { key, depth: 0, more: 0, forked: false, hidden: 0 };
         let row = timeline.at_seq(seq).map(branch).map(Row::Bar);
         row.and_then(|row| self.find(timeline, row)).unwrap_or(0)
     }
