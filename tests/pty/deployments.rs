@@ -223,7 +223,7 @@ fn logs_continue_after_a_failed_poll() {
     let server = TestServer::with_deployments(3);
     let term = server.open(140, 40);
     term.wait_for("DEPLOYED");
-    server.sim.rule(Rule::on("POST", "_logs").skip(1).times(1).status(503));
+    server.sim.rule(Rule::on("POST", "/deploy_logs").skip(1).times(1).status(503));
     term.keys("l");
     term.wait_for("Server log of here");
     term.wait_for("lines");
