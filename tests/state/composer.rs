@@ -410,7 +410,7 @@ fn a_required_field_is_kept_from_the_state_or_blocks() {
     let mut dash = composer_on(&mailer, schema.clone());
     dash.keys("<BackTab><Right>");
     assert!(dash.screen().contains("to *") && dash.screen().contains("to: required."), "{}", dash.screen());
-    // An unknown state blocks nothing, but is said to be unknown.
+    // An unknown state blocks nothing, and the form says that it is unknown.
     let mut dash = composer((140, 40), Some(schema));
     let words = dash.words();
     assert!(words.contains("Required and empty: cc, to.") || words.contains("Required and empty: to, cc."), "{words}");

@@ -120,7 +120,7 @@ fn any_failed_request_marks_the_profile_at_once() {
     let buffer = dash.buffer();
     let below: Vec<_> = buffer.content.iter().filter(|cell| cell.symbol() == "◐").collect();
     assert!(below.iter().all(|cell| cell.fg == Color::Reset && cell.modifier.contains(Modifier::DIM)), "{screen}");
-    // The control plane answers again, whatever it says.
+    // The control plane answers again, even with an error.
     let error = dash.error("prod-eu", Kind::NotFound);
     dash.answer(revisions, SubscriptionEvent::Revisions(Err(error), next));
     assert!(header(&mut dash).ends_with("us ●  eu ●"), "{}", header(&mut dash));

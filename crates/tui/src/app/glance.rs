@@ -119,7 +119,7 @@ impl App {
     }
 
     fn glance_tiles(&self) -> Vec<Tile> {
-        // In the order of the list, whatever the user sorts it by.
+        // In the order of problems, however the list is sorted.
         let rows = self.deployments.list.problems_first().into_iter();
         let rows = rows.filter(|row| !row.gone).map(|row| self.tile(row));
         let unlisted = self.session.profiles.iter().filter_map(|profile| {
