@@ -67,7 +67,7 @@ roles! {
 
 impl Role {
     /// Returns the role of a label number, modulo the number of roles.
-    pub fn label(number: u8) -> Role {
+    pub fn label(number: u16) -> Role {
         use Role::*;
         const LABELS: [Role; 8] = [Label1, Label2, Label3, Label4, Label5, Label6, Label7, Label8];
         LABELS[usize::from(number) % LABELS.len()]

@@ -43,7 +43,7 @@ pub enum Tone {
     /// Text that its author emphasized.
     Emphasis,
     /// A name with a color of its own: see [`Tone::label`].
-    Label(u8),
+    Label(u16),
 }
 
 impl Tone {
@@ -52,7 +52,7 @@ impl Tone {
         // FNV-1a, because the standard library's hash may differ between two builds.
         let head = name.bytes().take(256);
         let hash = head.fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-        Tone::Label((hash ^ (hash >> 16)) as u8)
+        Tone::Label((hash ^ (hash >> 16)) as u16)
     }
 
     /// Returns whether the tone fills the whole row.

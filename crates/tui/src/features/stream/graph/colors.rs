@@ -8,9 +8,9 @@ use std::collections::HashMap;
 /// the names, and two nodes can have the same one.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct NodeColors {
-    by_name: HashMap<String, u8>,
+    by_name: HashMap<String, u16>,
     /// By the color of the name alone; `None` if several nodes have it.
-    by_label: HashMap<u8, Option<u8>>,
+    by_label: HashMap<u16, Option<u16>>,
 }
 
 impl NodeColors {
@@ -64,9 +64,9 @@ impl NodeColors {
 }
 
 /// Returns the label of a node's number in its graph.
-pub(super) fn color_of(number: usize) -> u8 {
+pub(super) fn color_of(number: usize) -> u16 {
     // A multiple of the number of colors in any theme, so that the order of the colors continues.
-    u8::try_from(number % 240).unwrap_or_default()
+    u16::try_from(number % 240).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -105,7 +105,7 @@ mod tests {
     fn eight_nodes_have_eight_numbers() {
         let nodes: Vec<_> = (0..8).map(|n| json!({"id": format!("node {n}")})).collect();
         let colors = NodeColors::new(&Graph::read(&json!({"nodes": nodes})));
-        let numbers: std::collections::BTreeSet<u8> = colors.by_name.values().copied().collect();
+        let numbers: std::collections::BTreeSet<u16> = colors.by_name.values().copied().collect();
         assert_eq!(numbers.len(), 8);
     }
 }
