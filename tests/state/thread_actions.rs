@@ -401,7 +401,7 @@ fn answer_key_without_a_question_suggests_other_actions() {
         ),
         (
             records("error", "poisoned", json!([run("r1", "error")])),
-            "The graph rejected the answer. Press R to ask again.",
+            "The step failed with its answer, which the server keeps. Press R to ask again.",
         ),
         (records("busy", "finished-state", json!([run("r1", "running")])), "A run is active. Press x to cancel it."),
         (records("busy", "finished-state", done()), "The thread is stuck. Press e to explain."),

@@ -199,6 +199,48 @@ fn a_server_with_only_the_contracts_calls_offers_what_it_has() {
 }
 
 #[test]
+fn a_paused_thread_can_be_edited_or_run_again_from_an_earlier_step() {
+    let mut dash = page((140, 40), &waiting("breakpoint"));
+    dash.keys("e");
+    let screen = dash.screen();
+    let actions = ["a continue: runs second", "u edit state first, then continue", "0 run again from an earlier step"];
+    let rows = actions.map(|action| screen.lines().position(|line| line.contains(action)));
+    assert!(rows.iter().all(Option::is_some) && rows.is_sorted(), "{screen}");
+    // `0` shows the checkpoints; `u` also opens the state of the newest one, once it is loaded.
+    dash.keys("0");
+    assert!(dash.app.overlays.is_empty() && dash.screen().contains("Loading the history"), "{}", dash.screen());
+    let mut dash = page((140, 40), &waiting("breakpoint"));
+    on_card(&mut dash, "u");
+    assert_eq!(last_notice(&dash), "Loading the state…");
+    assert!(dash.app.overlays.is_empty() && dash.screen().contains("Loading the history"), "{}", dash.screen());
+}
+
+#[test]
+fn an_answer_that_the_server_keeps_is_shown_with_what_is_wrong_with_it() {
+    let resumed = |value: Value| {
+        let mut run = run("r1", "error");
+        run["kwargs"] = json!({"command": {"resume": value}});
+        let mut dash = page((80, 24), &records("error", "poisoned", json!([run])));
+        dash.keys("e");
+        dash
+    };
+    let one = json!({"decisions": [{"type": "approve"}]});
+    let mut by_id = resumed(json!({"698663bf1fb603bd105ce36ea3bf3a3b": one}));
+    for dash in [&mut resumed(one), &mut by_id] {
+        let screen = dash.words();
+        assert!(screen.contains("✗ the answer broke the question, "), "{screen}");
+        assert!(screen.contains(r#"sent {"decisions":[{"type":"approve"}]}"#), "{screen}");
+        assert!(screen.contains("must have 3 decisions, one for each action, and has 1"), "{screen}");
+    }
+    insta::assert_snapshot!("why_answer_refused_80x24", by_id.screen());
+    // An answer of the right form doesn't explain the failure.
+    let three =
+        json!({"decisions": [{"type": "approve"}, {"type": "approve"}, {"type": "respond", "message": "Monday"}]});
+    let screen = resumed(three).words();
+    assert!(screen.contains("It failed with the answer.") && !screen.contains("broke the question"), "{screen}");
+}
+
+#[test]
 fn the_copy_of_a_waiting_thread_can_be_answered() {
     let mut dash = page((140, 40), &records("idle", "question", json!([])));
     assert!(dash.screen().contains("waiting for you"), "{}", dash.screen());

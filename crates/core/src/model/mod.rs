@@ -89,7 +89,7 @@ pub use thread_search::{
     Condition, NAME_KEY, STAR_KEY, SearchError, SearchRow, ServerFilter, THREAD_STATUSES, Term, ThreadSearch,
     ThreadSort, contains, title_of,
 };
-pub use thread_status::{Again, StatusRole, ThreadRecords, ThreadStatus};
+pub use thread_status::{Again, RejectedAnswer, StatusRole, ThreadRecords, ThreadStatus};
 
 pub use crate::config::Format;
 

@@ -190,6 +190,19 @@ impl RunFacts {
         Some(user.to_string()).filter(|user| !user.is_empty())
     }
 
+    /// Returns the answers that it was started with, as they were sent: a value, or a map by the questions' ids.
+    pub fn resume(&self) -> Option<Value> {
+        #[derive(Deserialize)]
+        struct Kwargs {
+            command: Command,
+        }
+        #[derive(Deserialize)]
+        struct Command {
+            resume: Value,
+        }
+        serde_json::from_str::<Kwargs>(self.kwargs.as_deref()?).ok().map(|kwargs| kwargs.command.resume)
+    }
+
     /// Returns whether it answered the question with this id, and ended well.
     pub fn has_answered(&self, id: &str) -> bool {
         #[derive(Deserialize)]

@@ -2,8 +2,10 @@
 //!
 //! Every screen, list and command shows what [`ThreadStatus::derive`] returns, so they cannot disagree.
 
+use super::answer::{Problem, is_id_map};
 use super::thread_facts::{Question, RunFacts, StateFacts, ThreadFacts};
 use jiff::Timestamp;
+use serde_json::Value;
 
 /// What a server's records say of a thread. A part that was not loaded, or that the server does not offer, is `None`.
 #[derive(Debug, Clone, Copy, Default)]
@@ -47,6 +49,24 @@ impl<'a> ThreadRecords<'a> {
         }
     }
 
+    /// Returns the answer that the server keeps after the step failed with it, and what is wrong with it as far as its question
+    /// shows. None where the records of runs don't have it.
+    pub fn rejected_answer(&self) -> Option<RejectedAnswer> {
+        let questions = self.keeps_rejected_answer().then(|| self.questions())?;
+        let (run, sent) =
+            self.runs?.iter().take_while(|run| run.is_failed()).find_map(|run| Some((run, run.resume()?)))?;
+        let by_id = is_id_map(&sent);
+        let answered = |question: &Question| match (by_id, question.id.as_deref()) {
+            (true, Some(id)) => sent.get(id).cloned(),
+            (true, None) => None,
+            (false, _) => (questions.len() == 1).then(|| sent.clone()),
+        };
+        let (question, answer) = questions.iter().find_map(|question| Some((question, answered(question)?)))?;
+        let problems = question.check(&answer).into_iter().map(|(spot, rule)| Problem { question: 0, spot, rule });
+        let problems = problems.map(|problem| problem.to_string()).collect();
+        Some(RejectedAnswer { sent: answer, at: run.created_at, problems })
+    }
+
     /// Returns what can be run again after a failure. A part of the records that is not known hides nothing.
     pub fn again(&self) -> Again {
         let has_steps = self.state.is_none_or(|state| !state.next.is_empty());
@@ -71,6 +91,16 @@ fn was_not_stored(error: &str) -> bool {
     error.contains("must specify the interrupt id")
         || error.contains("EmptyInputError")
         || error.starts_with("UnboundLocalError")
+}
+
+/// An answer that the server stored before the step failed with it. It uses the same answer in every retry.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RejectedAnswer {
+    pub sent: Value,
+    /// When its run was requested.
+    pub at: Option<Timestamp>,
+    /// The rules of the question that it breaks; empty if it breaks none that are known.
+    pub problems: Vec<String>,
 }
 
 /// What of a thread that failed can be run again.

@@ -33,7 +33,7 @@ pub fn answer_by_status(session: &Session, thread: ThreadRef, status: &ThreadSta
             format!("A run is active. Press {cancel} to cancel it.")
         }
         ThreadStatus::Failed { .. } if is_rejected => {
-            format!("The graph rejected the answer. Press {again} to ask again.")
+            format!("The step failed with its answer, which the server keeps. Press {again} to ask again.")
         }
         ThreadStatus::Failed { .. } => {
             format!("The last run failed. Press {again} to retry, {explain} to explain.")

@@ -38,6 +38,17 @@ pub(super) const ROWS: &[Binding] = &[
         "Run the assistant again that ran before the newest run",
     )
     .named("Run the earlier assistant"),
+    write(
+        "why.edit_state",
+        Why,
+        &["u"],
+        A::Update,
+        "edit state",
+        "Edit the newest checkpoint's state, before continuing",
+    )
+    .named("Edit the state"),
+    bind("why.history", Why, &["0"], A::View0, "history", "The checkpoints, to run again from one of them")
+        .named("Show History"),
     bind("why.details", Why, &["d"], A::Describe, "details", "The thread's state and record")
         .named("Show the state and record"),
     bind(

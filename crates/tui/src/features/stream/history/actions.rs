@@ -129,6 +129,9 @@ impl StreamState {
         let viewer = self.tabs.shown_mut().filter(|viewer| viewer.view() == View::History)?;
         let history = &mut viewer.history;
         let history_cursor = history.id_under_cursor().map(str::to_string);
+        // Before the first page is loaded, the newest checkpoint is the one that the thread's record names.
+        let newest = || viewer.projections.status.thread_records().state?.checkpoint_id.clone();
+        let history_cursor = history_cursor.or_else(|| newest().filter(|_| history.is_empty()));
         match action {
             Action::Play => history.toggle_base(),
             Action::Collapse => history.difference.toggle_equal(),

@@ -17,6 +17,10 @@ pub(super) struct Why {
     pub evidence: Vec<(&'static str, String)>,
     /// Key ids with their labels, the recommended one first.
     pub actions: Vec<(&'static str, String)>,
+    /// What the recommended action repeats or loses; can be empty.
+    pub consequence: &'static str,
+    /// The status, where the badge says too little.
+    pub headline: Option<String>,
 }
 
 impl Why {
@@ -73,13 +77,7 @@ pub(super) fn why(view: &ThreadView<'_>, session: &Session) -> Why {
         stopped => stopped_run(stopped, offers, &name),
     };
     if is_answer_refused(view) {
-        if let Some((_, label)) = why.actions.iter_mut().find(|(id, _)| *id == "stream.again") {
-            *label = "ask again: reruns the asking step from its checkpoint".into();
-        }
-        why.story.push_str(
-            " The graph rejected the answer. The server keeps that answer, so a new one has no effect until the asking step \
-             runs again.",
-        );
+        answer_refused(view, &mut why);
     }
     if has_other_assistant(view) {
         why.story.push_str(
@@ -90,6 +88,14 @@ pub(super) fn why(view: &ThreadView<'_>, session: &Session) -> Why {
             // First, because a new run would use the wrong assistant again.
             why.actions
                 .insert(0, ("why.restore", "run the earlier assistant again, from its newest checkpoint".into()));
+            why.consequence = "";
+        }
+    }
+    if offers_earlier_step(view) {
+        let at = why.actions.iter().position(|(id, _)| *id == "stream.new_run").unwrap_or(why.actions.len());
+        why.actions.insert(at, ("stream.history", "run again from an earlier step".into()));
+        if matches!(view.status, ThreadStatus::Paused { .. } | ThreadStatus::Cancelled { .. }) {
+            why.actions.insert(at, ("why.edit_state", "edit state first, then continue".into()));
         }
     }
     if can_end(view) {
@@ -108,6 +114,36 @@ pub(crate) fn can_end(view: &ThreadView<'_>) -> bool {
             view.status,
             ThreadStatus::Waiting { .. }
                 | ThreadStatus::Paused { .. }
+                | ThreadStatus::Cancelled { .. }
+                | ThreadStatus::Edited { .. }
+                | ThreadStatus::Stopped { .. }
+                | ThreadStatus::Failed { .. }
+        )
+}
+
+/// Completes the explanation of a thread whose server keeps the answer that its step failed with.
+fn answer_refused(view: &ThreadView<'_>, why: &mut Why) {
+    if let Some((_, label)) = why.actions.iter_mut().find(|(id, _)| *id == "stream.again") {
+        *label = "ask again: reruns the asking step from its checkpoint".into();
+        why.consequence = "The step asks the same question again; answer it then.";
+    }
+    let answer = view.records.thread_records().rejected_answer();
+    // An answer of the right form can be followed by a failure that has nothing to do with it.
+    let is_wrong = answer.is_some_and(|answer| !answer.problems.is_empty());
+    if is_wrong {
+        why.headline = Some("the answer broke the question".into());
+    }
+    why.story.push_str(if is_wrong { " The answer doesn't fit the question." } else { " It failed with the answer." });
+    why.story.push_str(" The server keeps that answer, so a new one has no effect until the asking step runs again.");
+}
+
+/// Returns whether a thread that stopped can be run again from one of its checkpoints.
+fn offers_earlier_step(view: &ThreadView<'_>) -> bool {
+    view.offers.continues
+        && view.records.state().is_some()
+        && matches!(
+            view.status,
+            ThreadStatus::Paused { .. }
                 | ThreadStatus::Cancelled { .. }
                 | ThreadStatus::Edited { .. }
                 | ThreadStatus::Stopped { .. }
@@ -164,7 +200,7 @@ fn stopped_run(status: &ThreadStatus, offers: Offers, name: &str) -> Why {
         ThreadStatus::Paused { next, after, .. } => {
             let place = if *after { "after its last node; next is" } else { "before" };
             let story = format!("{name} is paused at a breakpoint {place} {}. Nothing failed.", nodes(next));
-            (Why::new(story), next.as_slice(), "runs", " with new input: abandons the paused run")
+            (Why::new(story), next.as_slice(), "runs", " with new input: drops the pause")
         }
         ThreadStatus::Cancelled { next, .. } => {
             let lost = match next.is_empty() {
@@ -172,7 +208,7 @@ fn stopped_run(status: &ThreadStatus, offers: Offers, name: &str) -> Why {
                 false => format!(" Next is {}; its unfinished work is lost.", nodes(next)),
             };
             let story = format!("{name} was cancelled. Its finished steps are saved.{lost}");
-            (Why::new(story), next.as_slice(), "reruns", " with new input")
+            (Why::new(story), next.as_slice(), "reruns", " with new input: drops the pause")
         }
         ThreadStatus::Edited { next, .. } => {
             let story = match next.is_empty() {
@@ -187,14 +223,14 @@ fn stopped_run(status: &ThreadStatus, offers: Offers, name: &str) -> Why {
             (Why::new(story), next, "runs", " with new input")
         }
     };
-    let consequence = match status {
-        ThreadStatus::Cancelled { .. } => ", repeating its calls",
-        ThreadStatus::Edited { .. } => "; an open question is asked again",
-        _ => "",
-    };
     let mut why = why;
     if !next.is_empty() && offers.continues {
-        why = why.action("stream.answer", format!("continue: {what} {}{consequence}", nodes(next)));
+        why = why.action("stream.answer", format!("continue: {what} {}", nodes(next)));
+        why.consequence = match status {
+            ThreadStatus::Cancelled { .. } => "Calls it already made run again.",
+            ThreadStatus::Edited { .. } => "A question that was open is asked again.",
+            _ => "",
+        };
     } else if !next.is_empty() {
         why.story.push_str(CANT_CONTINUE);
     }
@@ -263,7 +299,7 @@ fn idle(view: &ThreadView<'_>, run: Option<&RunEntry>, name: &str) -> Why {
     Why::new(story).new_run("").action_if(has_record && view.offers.starts, "stream.again", "run the last input again")
 }
 
-/// Returns whether the thread failed with an open question, which means that the graph rejected the answer (acting
+/// Returns whether the thread failed with an open question, which the server keeps the answer of (acting
 /// reference §1.1).
 fn is_answer_refused(view: &ThreadView<'_>) -> bool {
     matches!(view.status, ThreadStatus::Failed { .. }) && view.records.thread_records().keeps_rejected_answer()

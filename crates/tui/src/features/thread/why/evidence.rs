@@ -8,6 +8,9 @@ use runtail_core::text;
 use runtail_stream::SnapshotPart;
 use runtail_stream::projection::{RunEntry, RunOutcome};
 
+/// Columns of a sent answer.
+const MAX_ANSWER: usize = 300;
+
 /// Returns the labels and values.
 pub(super) fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'static str, String)> {
     let (known, status, now) = (view.records, view.status, session.now);
@@ -22,6 +25,11 @@ pub(super) fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'stati
     }
     evidence.extend(view.stuck.iter().map(|sign| ("stuck", sign.evidence())));
     evidence.extend(status.error().map(|error| ("error", error.to_string())));
+    if let Some(answer) = known.thread_records().rejected_answer() {
+        let at = answer.at.map(|at| format!(" · {}", session.dated_clock(at))).unwrap_or_default();
+        evidence.push(("sent", format!("{}{at}", text::seen(&answer.sent.to_string(), MAX_ANSWER))));
+        evidence.extend(answer.problems.into_iter().map(|problem| ("wrong", problem)));
+    }
     if let Some(thread) = known.thread() {
         let word = if thread.status.is_empty() { "not reported" } else { &thread.status };
         let error = thread.error.as_ref().map(ThreadError::text).filter(|text| status.error() != Some(text.as_str()));

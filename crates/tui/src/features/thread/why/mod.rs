@@ -9,8 +9,9 @@ use crate::session::msg::ThreadRef;
 use crate::session::thread::ThreadView;
 use crate::session::{Cx, GUTTER, Page, Request, Requests, Route, Session};
 use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::status::since;
 pub(crate) use cause::can_end;
-use cause::why;
+use cause::{Why, why};
 use jiff::Timestamp;
 use runtail_api::ThreadIntent;
 use runtail_core::model::ThreadStatus;
@@ -68,6 +69,10 @@ impl Page for WhyPage {
         };
         let Some(action) = action else { return Requests::none() };
         let close = Requests::from(Request::Close);
+        if action == Action::Update {
+            // The state is edited at its checkpoint, which History shows.
+            return close.and(Request::Do(Context::Stream, Action::View0)).and(Request::Do(Context::Stream, action));
+        }
         match cx.lookup.shown_thread().and_then(|view| repair(&view, action)) {
             Some((thread, intent)) => close.and(Route::ThreadAction(thread.server, Box::new(intent))),
             None if matches!(action, Action::Release | Action::RestoreAssistant) => Requests::none(),
@@ -104,19 +109,41 @@ fn can_act(view: &ThreadView<'_>, session: &Session) -> bool {
 
 /// Returns the lines of the card.
 fn lines(view: &ThreadView<'_>, session: &Session, width: usize) -> Vec<Line> {
+    let why = why(view, session);
+    let mut lines = vec![headline(view, &why, session.now), Line::new()];
+    let push_wrapped = |lines: &mut Vec<Line>, text: &str| {
+        lines.extend(wrap(text, width).iter().map(|row| Line::of(Tone::Plain, row)));
+    };
+    push_wrapped(&mut lines, &why.story);
+    let evidence = evidence_lines(&why, width);
+    let actions = action_lines(view, &why, session, width);
+    let all = lines.len() + evidence.len() + actions.len() + 2;
+    // What can be done is visible at once; evidence can be scrolled to.
+    let has_room = all <= session.overlay_area().h.into();
+    let parts = if has_room { [evidence, actions] } else { [actions, evidence] };
+    for part in parts {
+        lines.push(Line::new());
+        lines.extend(part);
+    }
+    lines
+}
+
+/// Returns the first line: the status.
+fn headline(view: &ThreadView<'_>, why: &Why, now: Timestamp) -> Line {
+    if let (Some(text), ThreadStatus::Failed { at, .. }) = (&why.headline, view.status) {
+        let ago = at.map(|at| format!(", {} ago", since(now, at))).unwrap_or_default();
+        return Line::of(Tone::Bad, "✗ ").with(Tone::Strong, &format!("{text}{ago}"));
+    }
     let mut badge = view.badge.clone();
     badge
         .left
         .iter_mut()
         .for_each(|piece| piece.tone = if piece.tone == Tone::Plain { Tone::Strong } else { piece.tone });
-    let mut lines = vec![badge, Line::new()];
-    let can_act = can_act(view, session);
-    let why = why(view, session);
-    let push_wrapped = |lines: &mut Vec<Line>, text: &str| {
-        lines.extend(wrap(text, width).iter().map(|row| Line::of(Tone::Plain, row)));
-    };
-    push_wrapped(&mut lines, &why.story);
-    lines.push(Line::new());
+    badge
+}
+
+fn evidence_lines(why: &Why, width: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
     for (label, value) in &why.evidence {
         let rows = wrap(text::head(value, MAX_VALUE), width.saturating_sub(LABEL).max(1));
         for (i, row) in rows.iter().enumerate() {
@@ -124,14 +151,24 @@ fn lines(view: &ThreadView<'_>, session: &Session, width: usize) -> Vec<Line> {
             lines.push(Line::of(Tone::Dim, &format!("{label:<LABEL$}")).with(Tone::Plain, row));
         }
     }
-    lines.push(Line::new());
+    lines
+}
+
+/// Returns the keys that help, the recommended one first, with what that one repeats or loses.
+fn action_lines(view: &ThreadView<'_>, why: &Why, session: &Session, width: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let can_act = can_act(view, session);
     if !can_act {
         let reason = if view.is_recording { "This is a recording." } else { "This profile is read-only." };
         lines.push(Line::of(Tone::Dim, reason));
     }
     let (keymap, ascii) = (&session.keymap, session.settings.ascii);
-    for (id, label) in why.actions.iter().filter(|_| can_act) {
+    for (number, (id, label)) in why.actions.iter().filter(|_| can_act).enumerate() {
         lines.push(key_line(keymap, id, label, ascii));
+        if number == 0 && !why.consequence.is_empty() {
+            let rows = wrap(why.consequence, width.saturating_sub(2).max(1));
+            lines.extend(rows.iter().map(|row| Line::of(Tone::Plain, &format!("  {row}"))));
+        }
     }
     if !view.is_recording && view.offers.has_records {
         let details = "details: the server's state and record";
