@@ -2,7 +2,7 @@
 
 use super::overlay::SCREENS;
 use super::{App, Overlay, Pane, bars};
-use crate::features::inbox::{Columns, row_line};
+use crate::features::inbox::{Columns, row_lines};
 use crate::features::stream::export::{Format, proposed_path};
 use crate::features::stream::viewer::{VIEWS, Viewer};
 use crate::input::action::{Action, Context};
@@ -74,7 +74,7 @@ impl Lookup for App {
     fn needs(&self, server: &ServerRef, width: usize) -> Option<Vec<Line>> {
         let columns = Columns::of_one_server(width);
         let rows = self.inbox.rows_of(server)?;
-        Some(rows.into_iter().map(|row| row_line(row, columns, &self.session, false, None)).collect())
+        Some(row_lines(&rows, columns, &self.session, None, |_| None))
     }
 
     fn threads_known(&self, server: &ServerRef) -> ThreadsKnown {

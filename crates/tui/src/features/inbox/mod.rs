@@ -13,7 +13,7 @@ mod view;
 pub use news::{News, PageStatus};
 pub use page::InboxPage;
 pub use state::{Counts, FailedDeployment, Inbox, Listing, ProfileServers, Row, Tally, Target};
-pub use table::{Columns, line as row_line, place as place_name, thread as thread_name};
+pub use table::{Columns, lines as row_lines, place as place_name, thread as thread_name};
 
 #[cfg(test)]
 mod tests;

@@ -12,6 +12,9 @@ use std::time::Duration;
 /// Width from which the person that a thread belongs to is shown.
 const WIDE: usize = 110;
 
+/// Maximum bytes of a cell's text that are read.
+const MAX_CELL: usize = 4 << 10;
+
 /// The widths of the columns, without the gaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Columns {
@@ -69,7 +72,7 @@ fn cell(line: &mut Line, tone: Tone, said: &str, width: usize) {
     if !line.left.is_empty() {
         line.push(Tone::Plain, "  ");
     }
-    let said = text::clean(text::head(said, 4 << 10));
+    let said = text::clean(text::head(said, MAX_CELL));
     let fitted = text::fit(&said, width);
     line.push(tone, &fitted);
     line.push(Tone::Plain, &" ".repeat(width.saturating_sub(text::width(&fitted))));
@@ -136,8 +139,47 @@ pub fn age(row: &Row, session: &Session) -> String {
     row.row.since().map_or_else(|| "?".into(), age)
 }
 
-/// Returns a row as a line. `error` is the first error of a failed revision, if it is known.
-pub fn line(row: &Row, columns: Columns, session: &Session, is_selected: bool, error: Option<&str>) -> Line {
+/// Returns what rows need, told apart where the column would cut several of them to the same words: those begin with their first
+/// word and go on where they differ.
+fn told_apart(needs: Vec<String>, width: usize) -> Vec<String> {
+    let needs: Vec<String> = needs.iter().map(|said| text::clean(text::head(said, MAX_CELL)).into_owned()).collect();
+    let told = |said: &String| {
+        let cut = text::fit(said, width);
+        let alike: Vec<&String> = needs.iter().filter(|other| text::fit(other, width) == cut).collect();
+        let common = alike.iter().map(|other| common_prefix(said, other)).min().unwrap_or_default();
+        if text::width(said) <= width || common == said.len() {
+            return said.clone();
+        }
+        // A word that differs only in its end is shown whole.
+        let rest = said[..common].rfind(char::is_whitespace).map_or("", |at| said[at..].trim_start());
+        let first = said.split_whitespace().next().unwrap_or_default().trim_end_matches(['?', '.', ',', ':']);
+        let is_short = text::width(first) + 2 < width / 2 && !rest.is_empty();
+        if is_short { format!("{first}… {rest}") } else { said.clone() }
+    };
+    needs.iter().map(told).collect()
+}
+
+/// Returns the bytes of the beginning that two texts share.
+fn common_prefix(a: &str, b: &str) -> usize {
+    a.chars().zip(b.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum()
+}
+
+/// Returns rows as lines. `selected`: the key of the selected one. `error`: the first error of a failed revision, where it is known.
+pub fn lines<'a>(
+    rows: &[&'a Row],
+    columns: Columns,
+    session: &Session,
+    selected: Option<&str>,
+    error: impl Fn(&'a Row) -> Option<&'a str>,
+) -> Vec<Line> {
+    let needs = rows.iter().map(|row| error(row).map_or_else(|| needs(row), String::from)).collect();
+    let needs = told_apart(needs, columns.needs);
+    let line = |(row, needs): (&&Row, &String)| line(row, columns, session, selected == Some(&*row.key), needs);
+    rows.iter().zip(&needs).map(line).collect()
+}
+
+/// Returns a row as a line. `needs`: what it needs, or the first error of a failed revision.
+fn line(row: &Row, columns: Columns, session: &Session, is_selected: bool, needs: &str) -> Line {
     let (glyph, word, tones) = state(row);
     let is_stale = row.as_of.is_some();
     let of = |tone| if is_stale { Tone::Dim } else { tone };
@@ -145,13 +187,31 @@ pub fn line(row: &Row, columns: Columns, session: &Session, is_selected: bool, e
         InboxItem::Thread(thread) => thread.owner.as_deref().unwrap_or_default(),
         InboxItem::Revision(_) => "",
     };
-    let needs = error.map_or_else(|| needs(row), String::from);
     let mut line = Line::new();
     cell(&mut line, Tone::Dim, &format!("{:>4}", age(row, session)), columns.age);
     state_cell(&mut line, (of(tones.0), of(tones.1)), (glyph, &word), columns.state);
     cell(&mut line, Tone::Dim, &place(&row.row), columns.deployment);
     cell(&mut line, if is_selected { Tone::Strong } else { Tone::Dim }, &thread(&row.row), columns.thread);
-    cell(&mut line, of(Tone::Plain), &needs, columns.needs);
+    cell(&mut line, of(Tone::Plain), needs, columns.needs);
     cell(&mut line, Tone::Dim, owner, columns.person);
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::told_apart;
+
+    #[test]
+    fn needs_that_begin_alike_are_told_apart() {
+        let payment = |rest: &str| format!("Approve this payment? · draft: send {rest}");
+        let needs = vec![payment("640 EUR to Stationery"), payment("64.5 EUR"), "Which order?".into(), "Retry".into()];
+        let told = ["Approve… 640 EUR to Stationery", "Approve… 64.5 EUR", "Which order?", "Retry"];
+        assert_eq!(told_apart(needs.clone(), 21), told);
+        // What differs within the column, or not at all, stays as it is.
+        assert_eq!(told_apart(needs.clone(), 40), needs);
+        let same = vec![payment("640 EUR"), payment("640 EUR")];
+        assert_eq!(told_apart(same.clone(), 21), same);
+        let long = vec!["Überweisungsfreigabe a x".to_string(), "Überweisungsfreigabe a y".to_string()];
+        assert_eq!(told_apart(long.clone(), 21), long, "the first word leaves no room");
+    }
 }

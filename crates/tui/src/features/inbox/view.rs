@@ -1,7 +1,7 @@
 //! Draws the inbox: the rows, and the selected one in full below them.
 
 use super::page::InboxPage;
-use super::state::{Counts, Listing};
+use super::state::{Counts, Listing, Row};
 use super::{detail, table};
 use crate::session::{Cx, Session};
 use crate::widgets::area::Area;
@@ -104,17 +104,13 @@ pub(super) fn inbox(page: &InboxPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         let width = usize::from(layout.rows.w.saturating_sub(MARK + 1));
         let columns = table::Columns::new(width);
         canvas.line(layout.rows.x + MARK, layout.rows.y - 1, width as u16, &columns.head());
-        for (n, at) in window.into_iter().enumerate() {
-            let Some(row) = shown.get(at) else { continue };
-            let is_selected = page.picker.selected.as_deref() == Some(&row.key);
+        let rows: Vec<&Row> = window.iter().filter_map(|at| shown.get(*at).copied()).collect();
+        let selected = page.picker.selected.as_deref();
+        let lines = table::lines(&rows, columns, cx.session, selected, |row| page.details.error(row));
+        for (n, (row, line)) in rows.into_iter().zip(&lines).enumerate() {
             let y = layout.rows.y + n as u16;
-            canvas.line(
-                layout.rows.x + MARK,
-                y,
-                width as u16,
-                &table::line(row, columns, cx.session, is_selected, page.details.error(*row)),
-            );
-            if is_selected {
+            canvas.line(layout.rows.x + MARK, y, width as u16, line);
+            if selected == Some(&*row.key) {
                 canvas.mark(layout.rows, y, true);
             }
         }
