@@ -50,7 +50,7 @@ impl Exit {
     pub fn of(error: &ApiError) -> Exit {
         match error.kind {
             Kind::Unauthorized | Kind::Forbidden | Kind::ReadOnly => Exit::Forbidden,
-            Kind::Refused => Exit::Usage,
+            Kind::Refused | Kind::NoKey => Exit::Usage,
             _ if error.is_transient() => Exit::Network,
             _ => Exit::Failed,
         }

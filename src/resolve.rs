@@ -242,7 +242,7 @@ async fn candidates(site: &Site, name: &str) -> Result<Vec<Found>, ApiError> {
         match control.deployment_row(&id).await {
             Ok(row) => Ok(Some(row)),
             // The server answers 422 if the name is not a UUID; a name that can't be a path segment is refused here.
-            Err(e) if matches!(e.kind, Kind::NotFound | Kind::Invalid(_) | Kind::Refused) => Ok(None),
+            Err(e) if matches!(e.kind, Kind::NotFound | Kind::Invalid(_) | Kind::Refused | Kind::NoKey) => Ok(None),
             Err(e) => Err(e),
         }
     };

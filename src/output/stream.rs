@@ -494,7 +494,7 @@ impl Seen {
 /// errors were found before.
 fn gave_up(error: &ApiError) -> Exit {
     match error.kind {
-        Kind::Refused => Exit::Network,
+        Kind::Refused | Kind::NoKey => Exit::Network,
         _ => Exit::of(error),
     }
 }

@@ -173,7 +173,7 @@ async fn an_unreadable_key_is_an_error() {
     let mut profile = profile();
     profile.key = Some(SecretSource::Env("RUNTAIL_TEST_NO_SUCH_VARIABLE".into()));
     let error = Http::new(&profile).unwrap_err();
-    assert_eq!(error.kind, Kind::Refused);
+    assert_eq!(error.kind, Kind::NoKey);
     assert_eq!(
         error.to_string(),
         "test: the environment variable RUNTAIL_TEST_NO_SUCH_VARIABLE is not set\n  the key comes from api_key_env, \

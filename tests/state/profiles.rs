@@ -832,7 +832,7 @@ fn first_run_offers_setup_and_connects() {
     let (_, profile) = started_check(&effects);
     assert_eq!((profile.name.as_str(), profile.region.as_deref()), ("us", Some("us")));
     assert!(dash.screen().contains("checking us…"), "{}", dash.screen());
-    check_finished(&mut dash, &effects, Err(Kind::Refused));
+    check_finished(&mut dash, &effects, Err(Kind::NoKey));
     dash.pass(60);
     insta::assert_snapshot!("first_run_failed_80x24", dash.screen());
     // The second attempt edits the profile.

@@ -243,7 +243,7 @@ fn profiles_that_fail_keep_their_names_in_the_header() {
 fn a_missing_key_is_named_and_nothing_was_refused() {
     let mut dash = Dash::new("[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K1\"\n", (140, 40));
     let error = runtail_api::ApiError {
-        kind: Kind::Refused,
+        kind: Kind::NoKey,
         at: runtail_api::Place { profile: "prod-us".into(), ..Default::default() },
         detail: "the environment variable K1 is not set".into(),
         hint: Some("the key comes from api_key_env in the profile".into()),

@@ -48,6 +48,8 @@ pub enum Kind {
     TooLarge(usize),
     /// Refused locally, before anything was sent.
     Refused,
+    /// The profile's key could not be read: nothing was sent.
+    NoKey,
     /// The target is gone or has changed since the plan: refused locally, nothing was sent.
     Stale,
     /// The server does not offer this call.
@@ -74,9 +76,6 @@ pub struct Place {
     /// The `Retry-After` of a 5xx; that of a 429 is in its kind.
     pub retry_after: Option<Duration>,
 }
-
-/// The words of the hint of an error about a key that could not be read.
-pub(crate) const KEY_SOURCE: &str = " comes from ";
 
 impl ApiError {
     /// Whether a retry may help: network errors, timeouts, 429 and 5xx, except 501 (the server doesn't have this call).
@@ -112,6 +111,7 @@ impl ApiError {
             | Kind::RateLimited(_)
             | Kind::NoConnection
             | Kind::Refused
+            | Kind::NoKey
             | Kind::OneReader
             | Kind::NotOffered
             | Kind::Stale
@@ -218,12 +218,6 @@ impl ApiError {
         if method.is_empty() { String::new() } else { format!("{method} {host}{path}") }
     }
 
-    /// Returns whether nothing was sent because the key of the profile could not be read.
-    pub fn is_missing_key(&self) -> bool {
-        let names_source = |hint: &String| hint.contains(KEY_SOURCE);
-        self.kind == Kind::Refused && self.at.method.is_empty() && self.hint.as_ref().is_some_and(names_source)
-    }
-
     /// Returns two or three words for a badge: `401`, `no route`, `429`.
     pub fn badge(&self) -> String {
         match &self.kind {
@@ -238,8 +232,8 @@ impl ApiError {
             Kind::Timeout => "timeout".into(),
             Kind::Protocol => "unexpected response".into(),
             Kind::TooLarge(_) => "too large".into(),
-            Kind::Refused if self.is_missing_key() => "no key".into(),
             Kind::Refused => "refused".into(),
+            Kind::NoKey => "no key".into(),
             Kind::Stale => "changed".into(),
             Kind::NotOffered => "not offered".into(),
             Kind::OneReader => "one reader".into(),

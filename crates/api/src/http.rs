@@ -90,7 +90,7 @@ impl Http {
     /// [`config::SecretSource::resolve`]), so don't call it on an async thread. Makes no connection.
     ///
     /// # Errors
-    /// `Kind::Refused` if a key can't be read; the hint says how to fix it.
+    /// `Kind::NoKey` if a key can't be read; the hint says how to fix it.
     pub fn new(profile: &Profile) -> Result<Http, ApiError> {
         Http::sharing(profile, Journal::default(), Connections::default())
     }
@@ -100,10 +100,10 @@ impl Http {
         let fetch = |source: &Option<config::SecretSource>, keys: &str, what: &str| {
             let Some(source) = source else { return Ok(None) };
             source.resolve().map(Some).map_err(|e| ApiError {
-                kind: Kind::Refused,
+                kind: Kind::NoKey,
                 at: Place { profile: profile.name.clone(), ..Place::default() },
                 detail: text::clean(&e.to_string()).into_owned(),
-                hint: Some(format!("the {what}{}{keys} in the profile", super::error::KEY_SOURCE)),
+                hint: Some(format!("the {what} comes from {keys} in the profile")),
             })
         };
         let inner = Inner {

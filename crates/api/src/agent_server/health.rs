@@ -104,7 +104,13 @@ impl AgentServer {
 fn is_fatal(error: &ApiError) -> bool {
     matches!(
         error.kind,
-        Kind::NoConnection | Kind::Network | Kind::Timeout | Kind::Refused | Kind::RateLimited(_) | Kind::Unauthorized
+        Kind::NoConnection
+            | Kind::Network
+            | Kind::Timeout
+            | Kind::Refused
+            | Kind::NoKey
+            | Kind::RateLimited(_)
+            | Kind::Unauthorized
     )
 }
 

@@ -281,7 +281,7 @@ impl Seen {
 fn fault(error: &ApiError) -> Fault {
     match error.kind {
         Kind::Unauthorized | Kind::Forbidden | Kind::ReadOnly => Fault::Access,
-        Kind::Refused => Fault::Configuration,
+        Kind::Refused | Kind::NoKey => Fault::Configuration,
         _ if error.is_transient() => Fault::Network,
         _ => Fault::Other,
     }

@@ -65,7 +65,7 @@ pub async fn past(services: &Services, profile: &str, mut params: ParamsReceiver
             days.insert(of.clone(), result.is_err().then_some(RETRY));
             match result {
                 Ok(Revisions { items: revisions, .. }) => SubscriptionEvent::Past { deployment: of.0, revisions },
-                Err(error) if matches!(error.kind, Kind::Unauthorized | Kind::Refused) => return,
+                Err(error) if matches!(error.kind, Kind::Unauthorized | Kind::Refused | Kind::NoKey) => return,
                 Err(_) => continue,
             }
         } else if let Some(of) = subjects.due(&wanted.subjects) {
@@ -78,7 +78,7 @@ pub async fn past(services: &Services, profile: &str, mut params: ParamsReceiver
                 Ok(subject) => SubscriptionEvent::CommitSubject { revision: of.revision, commit: of.commit, subject },
                 Err(error) if error.kind == Kind::Unauthorized => return,
                 Err(error) => {
-                    may_read_logs &= error.kind != Kind::Refused;
+                    may_read_logs &= !matches!(error.kind, Kind::Refused | Kind::NoKey);
                     continue;
                 }
             }

@@ -179,7 +179,7 @@ pub async fn newest(services: &Services, profile: &str, mut params: ParamsReceiv
                 polled.entry(wanted.revision).or_insert_with(RevisionPoll::new).update(revision.as_ref());
                 services.apply_error(profile, revision.as_ref().err());
                 let stop =
-                    revision.as_ref().is_err_and(|e| matches!(e.kind, Kind::Unauthorized | Kind::Refused));
+                    revision.as_ref().is_err_and(|e| matches!(e.kind, Kind::Unauthorized | Kind::Refused | Kind::NoKey));
                 if !out.send(SubscriptionEvent::Newest { deployment: wanted.deployment, revision }).await || stop {
                     return;
                 }

@@ -54,7 +54,7 @@ pub async fn thread_statuses(services: &Services, server: &ServerRef, mut params
                 }
                 read.insert(wanted.thread.clone(), (wanted.facts.clone(), Instant::now()));
                 services.apply_error(&server.profile, status.as_ref().err());
-                let stop = status.as_ref().is_err_and(|e| matches!(e.kind, Kind::Unauthorized | Kind::Refused));
+                let stop = status.as_ref().is_err_and(|e| matches!(e.kind, Kind::Unauthorized | Kind::Refused | Kind::NoKey));
                 if !out.send(SubscriptionEvent::ThreadStatus { of: wanted, status }).await || stop {
                     return;
                 }

@@ -6,7 +6,7 @@ use runtail_core::text;
 
 /// Returns what to do about a rejected or missing key. `test`: the key that tests the profile, where there is one.
 pub fn cure(profile: &Profile, error: &ApiError, test: Option<&str>) -> Option<String> {
-    if !matches!(error.kind, Kind::Unauthorized | Kind::Refused) {
+    if !matches!(error.kind, Kind::Unauthorized | Kind::NoKey) {
         return None;
     }
     let workspace = profile.workspace.as_deref().map(|id| format!(" of workspace {}", text::short_id(id)));
@@ -30,7 +30,7 @@ pub fn cure(profile: &Profile, error: &ApiError, test: Option<&str>) -> Option<S
 
 /// Returns why a missing key stops a profile, and what to do: `K1 isn't set; set it and start Runtail again.`
 pub fn missing_key(profile: &Profile, error: &ApiError, test: Option<&str>) -> Option<String> {
-    let error = Some(error).filter(|error| error.is_missing_key())?;
+    let error = Some(error).filter(|error| error.kind == Kind::NoKey)?;
     match profile.key.as_ref().or(profile.bearer.as_ref()) {
         Some(SecretSource::Env(name)) => Some(format!("{name} isn't set; set it and start Runtail again.")),
         _ => cure(profile, error, test).map(|cure| text::capitalized(&cure)),

@@ -365,5 +365,5 @@ impl Ids {
 
 /// Returns whether an error stops polling until the user refreshes.
 pub fn stops_polling(error: &ApiError) -> bool {
-    matches!(error.kind, Kind::Unauthorized | Kind::Forbidden | Kind::Refused)
+    matches!(error.kind, Kind::Unauthorized | Kind::Forbidden | Kind::Refused | Kind::NoKey)
 }
