@@ -65,7 +65,7 @@ fn response(history: &[Value], request: &HistoryRequest) -> SubscriptionEvent {
 }
 
 /// Responds to all requests until there are none. Returns them.
-fn serve(dash: &mut Dash, history: &[Value]) -> Vec<HistoryRequest> {
+pub(crate) fn serve(dash: &mut Dash, history: &[Value]) -> Vec<HistoryRequest> {
     let mut served = Vec::new();
     for _ in 0..100 {
         dash.app.relayout();

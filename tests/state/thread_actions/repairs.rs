@@ -212,7 +212,9 @@ fn a_paused_thread_can_be_edited_or_run_again_from_an_earlier_step() {
     let mut dash = page((140, 40), &waiting("breakpoint"));
     on_card(&mut dash, "u");
     assert_eq!(last_notice(&dash), "Loading the state…");
-    assert!(dash.app.overlays.is_empty() && dash.screen().contains("Loading the history"), "{}", dash.screen());
+    crate::history::serve(&mut dash, &[waiting("breakpoint").state]);
+    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Edit(_))), "{}", dash.screen());
+    assert!(!dash.screen().contains("Loading the state"), "{}", dash.screen());
 }
 
 #[test]

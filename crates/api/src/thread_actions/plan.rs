@@ -133,7 +133,9 @@ impl AgentServer {
             status if status.is_active() => return Err(unfit("A run is active on this thread.")),
             status => return Err(unfit(format!("{}: there is nothing to continue.", super::sentence_of(status)))),
         }
-        if loaded.next().is_empty() {
+        // A server that calls a thread interrupted has a node left to run, even if it doesn't list it.
+        let is_interrupted = loaded.thread.as_ref().is_some_and(|thread| thread.status == "interrupted");
+        if loaded.next().is_empty() && !is_interrupted {
             return Err(unfit("No node is left to run. A new run starts the graph from its beginning."));
         }
         if !self.takes_no_input().await? {
@@ -142,7 +144,11 @@ impl AgentServer {
                  beginning.",
             ));
         }
-        notes.insert(0, runs_next(loaded.next()));
+        let next = match &status {
+            ThreadStatus::Paused { next, .. } => next,
+            _ => loaded.next(),
+        };
+        notes.insert(0, runs_next(next));
         let Rerun { body, omitted } = loaded.next_run(assistant_of(&loaded)?);
         notes.extend(omitted_note(&omitted));
         let body = body.continuing();

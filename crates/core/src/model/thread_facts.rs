@@ -173,6 +173,11 @@ impl RunFacts {
         self.is_active() && !matches!(self.status.as_str(), "pending" | "queued")
     }
 
+    /// Returns whether it was started with breakpoints.
+    pub fn has_breakpoints(&self) -> bool {
+        !(self.interrupt_before.is_empty() && self.interrupt_after.is_empty())
+    }
+
     /// Returns whether it was cancelled. Aegra gives a run that asks a question the same status: look at the questions first.
     pub fn is_cancelled(&self) -> bool {
         matches!(self.status.as_str(), "interrupted" | "cancelled" | "canceled")

@@ -300,6 +300,15 @@ impl ThreadStatus {
                     newest.is_some_and(|run| run.interrupt_before.is_empty() && !run.interrupt_after.is_empty());
                 ThreadStatus::Paused { since, next, after }
             }
+            // Before a join of several edges, the Python server (0.16.7) lists neither the next node nor a task.
+            "interrupted" if newest.is_some_and(RunFacts::has_breakpoints) && state.is_some_and(|s| !s.is_empty()) => {
+                let before = newest.map(|run| (run.interrupt_before.as_slice(), run.interrupt_after.is_empty()));
+                let next = match before {
+                    Some(([node], true)) if node != "*" => vec![node.clone()],
+                    _ => Vec::new(),
+                };
+                ThreadStatus::Paused { since, next, after: false }
+            }
             "interrupted" => ThreadStatus::Stopped { since, next },
             "idle" => ThreadStatus::idle(newest),
             // No record of its own: the newest run and the state have to do.

@@ -29,7 +29,12 @@ impl App {
         let newest = listed.as_deref().and_then(|row| row.split_once('/')).map(|(_, deployment)| deployment);
         let (of_list, is_watched) = (key.clone(), self.is_watched(&key, newest));
         self.note_reach(&key, &event);
+        let (notices, is_history) = (self.session.notified, matches!(key, SubscriptionId::History(_)));
         let mut effects = self.apply_event(key, event);
+        if is_history {
+            // An awaited state may have opened its editor.
+            self.leave_notice(notices);
+        }
         self.sync_stale_lists();
         effects.extend(match listed {
             Some(row) => self.inbox_after_newest(&row, is_watched),

@@ -186,6 +186,16 @@ fn causes_of_interrupted_threads_are_distinguished() {
     stopped_after["kwargs"] = json!({"interrupt_after": ["read"]});
     let paused = Case::of(interrupted(), state("loop", &["write"]), json!([stopped_after]));
     assert!(matches!(paused.status(), ThreadStatus::Paused { after: true, .. }), "{:?}", paused.status());
+    // Before a join of several edges, the Python server lists no next node.
+    let at_join = |before: Value| {
+        let mut stopped = run("r", "success", 1, 2);
+        stopped["kwargs"] = json!({"interrupt_before": before});
+        Case::of(interrupted(), state("loop", &[]), json!([stopped])).status()
+    };
+    let since = at_join(json!(["join"])).time();
+    assert_eq!(at_join(json!(["join"])), ThreadStatus::Paused { since, next: vec!["join".into()], after: false });
+    assert_eq!(at_join(json!(["join", "write"])), ThreadStatus::Paused { since, next: vec![], after: false });
+    assert_eq!(at_join(json!([])), ThreadStatus::Stopped { since, next: vec![] });
     let edited = Case::of(interrupted(), state("update", &["write"]), json!([run("r", "error", 1, 2)]));
     assert!(matches!(edited.status(), ThreadStatus::Edited { .. }), "{:?}", edited.status());
     let cancelled = Case::of(interrupted(), state("loop", &["write"]), json!([run("r", "interrupted", 1, 2)]));

@@ -113,8 +113,10 @@ impl History {
     pub fn request(&mut self, known: Known, number: impl Fn() -> u64) {
         if known.thread != self.loading.seen.thread {
             // A checkpoint may be awaited before the first page.
-            let cursor = self.cursor.take().filter(|_| self.loading.seen.thread.is_none());
-            *self = History { panes: self.panes, cursor, ..History::default() };
+            let is_first = self.loading.seen.thread.is_none();
+            let (cursor, awaited) = (self.cursor.take(), self.awaited.take());
+            let (cursor, awaited) = if is_first { (cursor, awaited) } else { (None, None) };
+            *self = History { panes: self.panes, cursor, awaited, ..History::default() };
             self.loading.seen.thread = known.thread.clone();
         }
         if known.thread.is_none() {

@@ -198,8 +198,12 @@ fn waiting(questions: &[Question], name: Option<&str>, is_copy: bool) -> Why {
 fn stopped_run(status: &ThreadStatus, offers: Offers, name: &str) -> Why {
     let (why, next, what, new_run) = match status {
         ThreadStatus::Paused { next, after, .. } => {
-            let place = if *after { "after its last node; next is" } else { "before" };
-            let story = format!("{name} is paused at a breakpoint {place} {}. Nothing failed.", nodes(next));
+            let place = match (next.as_slice(), after) {
+                ([], _) => String::new(),
+                (next, true) => format!(" after its last node; next is {}", nodes(next)),
+                (next, false) => format!(" before {}", nodes(next)),
+            };
+            let story = format!("{name} is paused at a breakpoint{place}. Nothing failed.");
             (Why::new(story), next.as_slice(), "runs", " with new input: drops the pause")
         }
         ThreadStatus::Cancelled { next, .. } => {
@@ -231,6 +235,8 @@ fn stopped_run(status: &ThreadStatus, offers: Offers, name: &str) -> Why {
             ThreadStatus::Edited { .. } => "A question that was open is asked again.",
             _ => "",
         };
+    } else if offers.continues && matches!(status, ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. }) {
+        why = why.action("stream.answer", "continue: the server doesn't list what runs next");
     } else if !next.is_empty() {
         why.story.push_str(CANT_CONTINUE);
     }

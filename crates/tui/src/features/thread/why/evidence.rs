@@ -37,7 +37,12 @@ pub(super) fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'stati
         evidence.push(("status", format!("{word}{error}")));
     }
     if let Some(state) = known.state() {
-        let next = if state.next.is_empty() { "none".into() } else { state.next.join(", ") };
+        let has_next = matches!(status, ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. });
+        let next = match state.next.as_slice() {
+            [] if has_next => "not listed by the server".into(),
+            [] => "none".into(),
+            next => next.join(", "),
+        };
         evidence.push(("next", next));
         let step = state.step.map(|step| format!("step {step}"));
         let written = state.created_at.map(|at| format!("saved {}", session.dated_clock(at)));
