@@ -341,6 +341,22 @@ fn rules_answer_what_they_match_and_nothing_else() {
     }
 }
 
+#[test]
+#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real answers -- --ignored"]
+fn a_breakpoint_before_a_join_of_several_edges_is_listed_and_continues() {
+    // Python lists no next node there; what the run was started with names it.
+    let body = json!({"assistant_id": "fanout", "input": {"topic": "x"}, "interrupt_before": ["join"]});
+    let thread = server::new_thread();
+    let run = server::text(&server::post(&format!("/threads/{thread}/runs"), &body), "run_id");
+    assert_eq!(server::run_end(&thread, &run), "success");
+    let paused = Asked { url: &server::url(), thread };
+    let row = paused.row().expect("a row");
+    assert_eq!((&row["cause"], &row["detail"]), (&json!("breakpoint"), &json!("before join")));
+    runtail(paused.url, &["run", "fanout", "--thread", &paused.thread, "--input", "null"]).expect(0);
+    assert_eq!(paused.row(), None);
+    assert_eq!(paused.values()["notes"][3], "joined: deep thoughts on x", "{}", paused.values());
+}
+
 /// A word that no other test uses.
 fn uuid_like() -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a time");
