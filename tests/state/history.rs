@@ -146,8 +146,8 @@ fn marks_have_the_colors_of_their_states() {
     let mut forked = opened((140, 40), &capture("fork-history"));
     assert_eq!(style(&mut forked, "├"), (Color::Reset, Modifier::DIM));
     let buffer = forked.buffer();
-    let row = (5..40).find(|y| buffer[(2, *y)].symbol() == "│").unwrap();
-    assert_eq!((buffer[(4, row)].symbol(), buffer[(4, row)].modifier), ("●", Modifier::DIM));
+    let row = (5..40).find(|y| buffer[(3, *y)].symbol() == "│").unwrap();
+    assert_eq!((buffer[(5, row)].symbol(), buffer[(5, row)].modifier), ("●", Modifier::DIM));
 }
 
 #[test]

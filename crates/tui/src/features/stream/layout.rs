@@ -40,6 +40,11 @@ pub fn parts(area: Area, tabs: &Streams) -> Vec<Part> {
     in_two(area, side_by_side).into_iter().zip([false, true]).map(part).collect()
 }
 
+/// Returns whether two parts of an area have room for frames side by side.
+pub fn has_room_for_frames(area: Area) -> bool {
+    area.w >= MIN_WIDTH_SIDE_BY_SIDE && area.h >= MIN_HEIGHT_STACKED
+}
+
 /// Divides an area in two.
 fn in_two(area: Area, side_by_side: bool) -> [Area; 2] {
     if side_by_side {
@@ -56,10 +61,19 @@ fn in_two(area: Area, side_by_side: bool) -> [Area; 2] {
 pub struct Half {
     pub view: View,
     pub focused: bool,
-    /// The heading, if two views are shown.
+    /// The frame, if two views are side by side and have room for it.
+    pub frame: Option<Area>,
+    /// The heading, if two views are shown without frames.
     pub head: Option<Area>,
     /// The area of the view's lines.
     pub rows: Area,
+}
+
+impl Half {
+    /// Returns whether the view's title is above its lines.
+    pub fn is_titled(&self) -> bool {
+        self.frame.or(self.head).is_some()
+    }
 }
 
 /// Returns the areas of a stream's views in the rows of its pane.
@@ -67,14 +81,14 @@ pub fn halves(area: Area, viewer: &Viewer) -> Vec<Half> {
     let shown = viewer.shown();
     let side_by_side = area.w >= MIN_WIDTH_SIDE_BY_SIDE;
     if shown.len() < 2 || (!side_by_side && area.h < MIN_HEIGHT_STACKED) {
-        return vec![Half { view: viewer.view(), focused: true, head: None, rows: area }];
+        return vec![Half { view: viewer.view(), focused: true, frame: None, head: None, rows: area }];
     }
     let parts = in_two(area, side_by_side);
-    let half = |((view, focused), part): ((View, bool), Area)| Half {
-        view,
-        focused,
-        head: Some(Area { h: 1, ..part }),
-        rows: below(part, 1),
+    // Frames inside a stream that has one itself would leave too little.
+    let has_frames = has_room_for_frames(area) && !viewer.is_framed;
+    let half = |((view, focused), part): ((View, bool), Area)| match has_frames {
+        true => Half { view, focused, frame: Some(part), head: None, rows: inside(part) },
+        false => Half { view, focused, frame: None, head: Some(Area { h: 1, ..part }), rows: below(part, 1) },
     };
     shown.into_iter().zip(parts).map(half).collect()
 }

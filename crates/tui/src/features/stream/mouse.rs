@@ -20,7 +20,7 @@ impl StreamState {
             let entries = usize::from(half.rows.h).saturating_sub(head.len() + foot.len());
             let line = contains(half.rows).then(|| usize::from(y - half.rows.y).checked_sub(head.len()));
             let line = line.map(|line| line.filter(|line| *line < entries));
-            let is_inside = line.is_some() || half.head.is_some_and(contains);
+            let is_inside = line.is_some() || half.head.or(half.frame).is_some_and(contains);
             is_inside.then_some((half.view, line.flatten()))
         })
     }

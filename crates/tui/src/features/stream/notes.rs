@@ -1,7 +1,7 @@
 //! The lines above a stream: their number, and the banner and notes among them.
 
 use super::StreamState;
-use super::layout::halves;
+use super::layout::{Half, halves};
 use super::viewer::{ConnectionState, View, Viewer, head};
 use super::views;
 use crate::session::{Cx, GUTTER};
@@ -33,16 +33,20 @@ impl StreamState {
         halves(area, viewer).into_iter().map(|half| window((half.view, size(half.rows)))).collect()
     }
 
-    /// Returns the area of the History view, if it is shown.
-    pub(super) fn history_area(&self, cx: &Cx<'_>) -> Option<Area> {
-        self.area_of(View::History, cx)
+    /// Returns the area of the History view and whether its title is above it, if it is shown.
+    pub(super) fn history_area(&self, cx: &Cx<'_>) -> Option<(Area, bool)> {
+        self.half_of(View::History, cx).map(|half| (half.rows, half.is_titled()))
     }
 
     /// Returns the area of a view, if it is shown.
     pub(super) fn area_of(&self, view: View, cx: &Cx<'_>) -> Option<Area> {
+        self.half_of(view, cx).map(|half| half.rows)
+    }
+
+    fn half_of(&self, view: View, cx: &Cx<'_>) -> Option<Half> {
         let viewer = self.tabs.shown()?;
         let all = halves(below(cx.area, head_height(viewer, cx)), viewer);
-        all.into_iter().find(|half| half.view == view).map(|half| half.rows)
+        all.into_iter().find(|half| half.view == view)
     }
 }
 

@@ -64,8 +64,8 @@ impl StreamState {
         }
         self.lay_out_graph(cx);
         let history = self.history_area(cx);
-        if let (Some(area), Some(viewer)) = (history, self.tabs.shown_mut()) {
-            viewer.history.lay_out(area);
+        if let (Some((area, is_titled)), Some(viewer)) = (history, self.tabs.shown_mut()) {
+            viewer.history.lay_out(area, is_titled);
             viewer.request_history(|| cx.session.next_stream.take());
         }
     }

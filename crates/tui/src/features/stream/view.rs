@@ -46,9 +46,18 @@ fn stream(state: &StreamState, viewer: &Viewer, cx: &Cx<'_>, canvas: &mut Canvas
         canvas.line_for_right(area.x + 1, y, inner, line);
     }
     for half in halves(rows, viewer) {
+        let about = match half.view {
+            View::Graph => format!(" · {}", viewer.graph.title(viewer)),
+            View::History => format!(" · {}", viewer.history.title()),
+            _ => String::new(),
+        };
+        if let Some(frame) = half.frame {
+            let is_focused = focused && half.focused;
+            let tone = if is_focused { Tone::Focus } else { Tone::Plain };
+            let title = format!("{} {}{about}", half.view.digit(), half.view.title());
+            canvas.pane_frame(frame, &Line::of(tone, &title), is_focused);
+        }
         if let Some(head) = half.head {
-            let about =
-                if half.view == View::Graph { format!(" · {}", viewer.graph.title(viewer)) } else { String::new() };
             let title = format!("─ {}{about} ", half.view.title());
             let used = canvas.text(head.x + 1, head.y, head.w, &title, canvas.theme.title(focused && half.focused));
             let rest = head.w.saturating_sub(used + 2);
@@ -63,7 +72,7 @@ fn stream(state: &StreamState, viewer: &Viewer, cx: &Cx<'_>, canvas: &mut Canvas
 fn view(viewer: &Viewer, canvas: &mut Canvas<'_>, half: Half, (focused, ascii): (bool, bool)) {
     let rows = half.rows;
     if half.view == View::History {
-        return super::history::draw(viewer, canvas, rows, focused);
+        return super::history::draw(viewer, canvas, rows, (focused, half.is_titled()));
     }
     if half.view == View::Graph {
         return super::graph::draw(viewer, canvas, rows, (focused, ascii));

@@ -8,8 +8,9 @@ mod view;
 
 pub(super) use view::draw;
 
+use crate::features::stream::layout::has_room_for_frames;
 use crate::session::checkpoints::CheckpointState;
-use crate::widgets::area::Area;
+use crate::widgets::area::{Area, below, inside};
 use crate::widgets::jobs::{JobProgress, PendingJob};
 use difference::StateDifference;
 use load::Loading;
@@ -64,8 +65,12 @@ enum Purpose {
 /// The areas of the view.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Panes {
+    /// The frames of the tree and of the difference, if they are side by side and have room for them.
+    frames: Option<[Area; 2]>,
     heading: Option<Area>,
     columns: Option<Area>,
+    /// The lines above the rows.
+    above: u16,
     rows: Area,
     difference_heading: Option<Area>,
     difference: Option<Area>,
@@ -225,9 +230,10 @@ impl History {
 
     /// Moves the cursor to a line of the view.
     pub fn point_at(&mut self, line: usize) {
-        let above =
-            usize::from(self.panes.heading.map_or(0, |area| area.h) + self.panes.columns.map_or(0, |area| area.h));
-        let Some(row) = line.checked_sub(above).filter(|line| *line < usize::from(self.panes.rows.h)) else { return };
+        let Some(row) = line.checked_sub(self.panes.above.into()).filter(|line| *line < usize::from(self.panes.rows.h))
+        else {
+            return;
+        };
         if let Some(entry) = self.tree.rows().get(self.top + row).and_then(|row| row.entry) {
             self.is_in_difference = false;
             self.set_cursor(entry);
@@ -245,8 +251,8 @@ impl History {
         self.panes.difference.is_some()
     }
 
-    /// Computes the areas of the view.
-    fn panes_in(&self, area: Area) -> Panes {
+    /// Computes the areas of the view. `is_titled`: whether something else has its title, so that it is one half of two views.
+    fn panes_in(&self, area: Area, is_titled: bool) -> Panes {
         let is_wide = area.w >= MIN_WIDTH_SIDE_BY_SIDE;
         let left = if is_wide { Area { w: (area.w * 9 / 20).max(60), ..area } } else { area };
         let right = match (is_wide, self.is_open_below) {
@@ -255,13 +261,28 @@ impl History {
             (false, false) => None,
         };
         let left = if !is_wide && self.is_open_below { Area { h: area.h / 2, ..left } } else { left };
-        let has_heading = left.h >= MIN_HEIGHT_HEADING;
+        if let Some(right) = right.filter(|_| !is_titled && has_room_for_frames(area)) {
+            let rows = inside(left);
+            return Panes {
+                frames: Some([left, right]),
+                heading: None,
+                columns: Some(Area { h: 1, ..rows }),
+                above: 2,
+                rows: below(rows, 1),
+                difference_heading: None,
+                difference: Some(inside(right)),
+            };
+        }
+        let has_columns = left.h >= MIN_HEIGHT_HEADING;
+        let has_heading = has_columns && !is_titled;
         let lines =
             |area: Area, y: u16, h: u16| Area { y: area.y + y.min(area.h), h: h.min(area.h.saturating_sub(y)), ..area };
-        let above = if has_heading { 2 } else { 0 };
+        let above = u16::from(has_heading) + u16::from(has_columns);
         Panes {
+            frames: None,
             heading: has_heading.then(|| lines(left, 0, 1)),
-            columns: has_heading.then(|| lines(left, 1, 1)),
+            columns: has_columns.then(|| lines(left, above - 1, 1)),
+            above,
             rows: lines(left, above, left.h.saturating_sub(above)),
             difference_heading: right.map(|right| lines(right, 0, 1)),
             difference: right.map(|right| lines(right, 1, right.h.saturating_sub(1))),
@@ -315,8 +336,8 @@ impl History {
     }
 
     /// Adjusts the layout to the area of the view.
-    pub fn lay_out(&mut self, area: Area) {
-        self.panes = self.panes_in(area);
+    pub fn lay_out(&mut self, area: Area, is_titled: bool) {
+        self.panes = self.panes_in(area, is_titled);
         if !self.shows_difference() {
             self.is_in_difference = false;
         }

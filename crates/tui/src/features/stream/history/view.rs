@@ -6,18 +6,31 @@ use super::rows::RowContext;
 use crate::features::stream::viewer::Viewer;
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
-use crate::widgets::line::Tone;
+use crate::widgets::line::{Line, Tone};
 use runtail_core::text;
 
-/// Draws the view in an area.
-pub(in crate::features::stream) fn draw(viewer: &Viewer, canvas: &mut Canvas<'_>, area: Area, focused: bool) {
+/// Draws the view in an area. `is_titled`: whether its title is above it.
+pub(in crate::features::stream) fn draw(
+    viewer: &Viewer,
+    canvas: &mut Canvas<'_>,
+    area: Area,
+    (focused, is_titled): (bool, bool),
+) {
     let history = &viewer.history;
-    let panes = history.panes_in(area);
+    let panes = history.panes_in(area, is_titled);
     if history.tree.is_empty() {
         let (tone, text) = empty_text(viewer);
         return canvas.words(area, tone, &text);
     }
     let in_difference = history.is_in_difference;
+    if let Some(frames) = panes.frames {
+        let titles = [format!("0 History · {}", history.title()), history.difference_title()];
+        for ((frame, title), is_difference) in frames.into_iter().zip(titles).zip([false, true]) {
+            let is_focused = focused && in_difference == is_difference;
+            let tone = if is_focused { Tone::Focus } else { Tone::Plain };
+            canvas.pane_frame(frame, &Line::of(tone, &title), is_focused);
+        }
+    }
     if let Some(at) = panes.heading {
         heading(canvas, at, &history.title(), focused && !in_difference);
     }
@@ -44,8 +57,10 @@ pub(in crate::features::stream) fn draw(viewer: &Viewer, canvas: &mut Canvas<'_>
             canvas.mark(panes.rows, y, focused && !in_difference);
         }
     }
-    if let (Some(at), Some(area)) = (panes.difference_heading, panes.difference) {
+    if let Some(at) = panes.difference_heading {
         heading(canvas, at, &history.difference_title(), focused && in_difference);
+    }
+    if let Some(area) = panes.difference {
         difference(viewer, canvas, area);
     }
 }
@@ -99,7 +114,7 @@ fn empty_text(viewer: &Viewer) -> (Tone, String) {
 
 impl History {
     /// Returns the title of the tree.
-    fn title(&self) -> String {
+    pub(in crate::features::stream) fn title(&self) -> String {
         let plural = |count: usize, one: &str, many: &str| {
             format!("{} {}", text::count(count as u64), if count == 1 { one } else { many })
         };
