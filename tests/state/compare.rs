@@ -4,7 +4,7 @@ use runtail_stream::comparison::{FileContents, read_pair};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::{Overlay, subscriptions};
 use runtail_tui::features::stream::viewer::View;
-use runtail_tui::session::compare::{SideLoaded, SideRef};
+use runtail_tui::session::compare::{SideContents, SideLoaded, SideRef};
 use runtail_tui::session::msg::{Effect, EffectResult, FileStep, SubscriptionEvent, SubscriptionId, SubscriptionKind};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -88,7 +88,7 @@ fn pair(a: &Value, b: &Value) -> Arc<FileContents> {
 
 fn one(side: &Value) -> SideLoaded {
     let FileContents::Pair(pair) = &*pair(side, side) else { unreachable!() };
-    Ok(Arc::new(FileContents::Side(Box::new(pair.0.clone()))))
+    Ok(SideContents::Steps(Arc::new(FileContents::Side(Box::new(pair.0.clone())))))
 }
 
 /// Sends a side of the open page.
@@ -158,7 +158,7 @@ fn keys_go_to_differences_and_hide_what_is_equal() {
     };
     assert_eq!(title(&mut dash), "Step 3 · chat · A");
     dash.keys("]");
-    assert_eq!(title(&mut dash), "Step 4 · tools · A");
+    assert_eq!(title(&mut dash), "Step 4 · tools · send_refund · A");
     dash.keys("]]]");
     assert_eq!(title(&mut dash), "Step 5 · chat · A");
     dash.keys("]");
@@ -250,13 +250,17 @@ fn what_is_missing_is_said() {
     answer(&mut dash, 0, one(&a));
     answer(&mut dash, 1, Err("404: thread not found".into()));
     let screen = dash.screen();
-    assert!(screen.contains("404: thread not found") && screen.contains("A · eu · success"), "{screen}");
+    assert!(screen.contains("404: thread not found") && screen.contains("A · eu · finished"), "{screen}");
     let mut other = b.clone();
     other["graph_id"] = "research".into();
     answer(&mut dash, 1, one(&other));
     let screen = dash.screen();
     assert!(screen.contains("Different graphs (support, research)"), "{screen}");
-    assert!(screen.contains("Total   3m25s"), "{screen}");
+    assert!(screen.contains("A · eu · finished") && screen.contains("3m25s · 100 in"), "{screen}");
+    assert!(
+        !screen.contains('╭') && !screen.contains("next difference"),
+        "no empty frames, and no keys of rows: {screen}"
+    );
     for size in [(80, 24), (60, 12), (110, 24)] {
         dash.resize(size.0, size.1);
         assert!(dash.screen().contains("Different graphs"), "{size:?}");
@@ -294,7 +298,7 @@ fn a_saved_comparison_needs_one_name() {
         subs.iter().filter(|sub| matches!(sub.key, SubscriptionId::Side(..))).map(|sub| &sub.what).collect();
     assert_eq!(sides, [&SubscriptionKind::Side(SideRef::File("saved.jsonl".into()))]);
     let (a, b) = refunds();
-    answer(&mut dash, 0, Ok(pair(&a, &b)));
+    answer(&mut dash, 0, Ok(SideContents::Steps(pair(&a, &b))));
     assert!(dash.screen().contains("FIRST DIFFERENCE: step 3"));
     answer(&mut dash, 0, one(&a));
     assert!(dash.screen().contains("This is a recording"));

@@ -187,15 +187,33 @@ impl App {
                 Some(SideRef::Thread(thread, None))
             }
         };
-        let marked = self.agent.marked_sides().pop();
-        if let Some(other) = marked.or_else(shown).filter(|other| sides.len() == 1 && sides.first() != Some(other)) {
+        let is_configuration = |side: &SideRef| side.configuration().is_some();
+        let other = match sides.as_slice() {
+            [one] if is_configuration(one) => {
+                let marked = self.deployments.marked_sides().into_iter();
+                marked.rev().find(|marked| marked != one)
+            }
+            [one] => self.agent.marked_sides().pop().or_else(shown).filter(|other| other != one),
+            _ => None,
+        };
+        if let Some(other) = other {
             sides.insert(0, other);
         }
-        // A saved comparison has both sides.
-        if sides.is_empty() || matches!(sides.as_slice(), [SideRef::Thread(..)]) {
-            let key = self.session.key("server.mark");
-            return self
-                .notify(true, format!("Compare with what? Mark a thread or a run with {key}, or name two sides."));
+        match sides.as_slice() {
+            [a, b] if is_configuration(a) != is_configuration(b) => {
+                return self.notify(true, "A deployment can only be compared with another deployment.");
+            }
+            [one] if is_configuration(one) => {
+                let key = self.session.key("deployments.mark");
+                return self.notify(true, format!("Compare with what? Mark a deployment with {key}, or name two."));
+            }
+            // A saved comparison has both sides.
+            [] | [SideRef::Thread(..)] => {
+                let key = self.session.key("server.mark");
+                let text = format!("Compare with what? Mark a thread or a run with {key}, or name two sides.");
+                return self.notify(true, text);
+            }
+            _ => {}
         }
         let page = ComparePage::new(self.session.next_stream.take(), sides);
         self.push(page);

@@ -1,6 +1,7 @@
 //! The pages that explain a revision and compare two revisions.
 
 use crate::input::action::{Action, Context};
+use crate::session::compare::{ConfigurationRef, SideRef};
 use crate::session::msg::{Described, Effect, LogRef, RevisionRef, no_build_log};
 use crate::session::{Cx, GUTTER, Page, Request, Requests, Route};
 use crate::widgets::line::{Line, Tone, wrap};
@@ -144,14 +145,12 @@ impl Explained {
         Route::Change(self.of.profile.clone(), Box::new(intent)).into()
     }
 
-    /// Returns the changes since the last good revision, else from the serving one.
-    fn changes(&self) -> Option<(String, Vec<Change>)> {
+    /// Returns the last good revision, else the serving one.
+    fn earlier(&self) -> Option<RevisionRef> {
         let Some(Ok(card)) = &self.card else { return None };
-        let good = card.last_good.as_ref().map(|good| (&good.id, &good.changes));
-        let serving = card.serves_instead.as_ref().and_then(|other| Some((&other.id, other.changes.as_ref()?)));
-        let (before, changes) = good.or(serving)?;
-        let title = format!("{} › {} → {}", self.name, text::short_id(before), text::short_id(&card.revision_id));
-        Some((text::clean(&title).into_owned(), changes.clone()))
+        let good = card.last_good.as_ref().map(|good| &good.id);
+        let id = good.or(card.serves_instead.as_ref().map(|other| &other.id))?;
+        Some(RevisionRef { revision: id.as_str().into(), ..self.of.clone() })
     }
 }
 
@@ -222,10 +221,13 @@ impl Page for Explained {
             }
             Action::Describe => return Route::Record(Described::Revision(self.of.clone())).into(),
             Action::Compare => {
-                return match self.changes() {
-                    Some((title, changes)) => Route::Comparison { title, changes }.into(),
-                    None => Requests::info("No other revision to compare with is known."),
+                let Some(before) = self.earlier() else {
+                    return Requests::info("No other revision to compare with is known.");
                 };
+                // The name in titles has the region, too.
+                let name = self.address.split_once('/').map_or(&*self.name, |(_, name)| name);
+                let sides = [&before, &self.of].map(|of| ConfigurationRef::of_revision(of, name));
+                return Route::Compare(sides.map(SideRef::Configuration).to_vec()).into();
             }
             Action::Redeploy => {
                 let (deployment, revision) = (self.of.deployment.to_string(), self.of.revision.to_string());
