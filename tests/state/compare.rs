@@ -1,5 +1,6 @@
 //! The page that compares two runs, threads or recordings.
 
+use crate::thread_actions::{page, records};
 use runtail_stream::comparison::{FileContents, read_pair};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::{Overlay, subscriptions};
@@ -268,6 +269,28 @@ fn what_is_missing_is_said() {
 }
 
 #[test]
+fn a_side_has_the_commit_that_ran_it_or_its_state() {
+    let mut dash = demo_like((140, 40));
+    dash.keys(":compare prod-eu/support-bot:t-1/r-1 prod-us/support-bot:t-2<Enter>");
+    let (mut a, mut b) = refunds();
+    a["revision"] = "44444444-4444-4444-8444-444444444444".into();
+    b["status"] = "interrupted".into();
+    b["steps"][5]["state"] = "waiting".into();
+    answer(&mut dash, 0, one(&a));
+    answer(&mut dash, 1, one(&b));
+    let screen = dash.screen();
+    assert!(screen.contains("╭ A · eu · main@9fceb02 ─") && screen.contains("┬ B · us · paused to ask ─"), "{screen}");
+    // Another state than finished is said beside the commit; a revision that isn't listed has no commit.
+    a["status"] = "error".into();
+    b["revision"] = "99999999-9999-4999-8999-999999999999".into();
+    (b["status"], b["steps"][5]["state"]) = ("interrupted".into(), "stopped".into());
+    answer(&mut dash, 0, one(&a));
+    answer(&mut dash, 1, one(&b));
+    let screen = dash.screen();
+    assert!(screen.contains("A · eu · main@9fceb02 · failed") && screen.contains("B · us · cancelled"), "{screen}");
+}
+
+#[test]
 fn a_running_side_grows_under_the_cursor() {
     let mut dash = loading((140, 40));
     let (a, b) = refunds();
@@ -339,4 +362,41 @@ fn marked_threads_are_compared() {
     dash.keys("q");
     dash.keys(":compare nope/x:t<Enter>");
     assert!(dash.screen().contains("no agent server"));
+}
+
+#[test]
+fn runs_are_marked_and_compared_in_the_thread() {
+    let run = |id: &str, minute: u8| {
+        let at = format!("2026-11-21T13:{minute:02}:00Z");
+        json!({"run_id": id, "status": "success", "created_at": at, "updated_at": at, "assistant_id": "a-support"})
+    };
+    let runs = json!([run("r3", 52), run("r2", 51), run("r1", 50)]);
+    let mut dash = page((140, 40), &records("idle", "finished-state", runs));
+    let sides = |dash: &Dash| -> Vec<String> {
+        let subs = subscriptions(&dash.app);
+        let run = |sub: &runtail_tui::session::msg::Subscription| match &sub.what {
+            SubscriptionKind::Side(SideRef::Thread(_, Some(run))) => Some(run.clone()),
+            _ => None,
+        };
+        subs.iter().filter_map(run).collect()
+    };
+    dash.keys("5<Home>=");
+    assert!(dash.screen().contains("Mark a thread or a run with m"), "{}", dash.screen());
+    dash.keys("m");
+    let screen = dash.screen();
+    let marked = screen.lines().find(|line| line.contains("+▌")).unwrap_or_else(|| panic!("{screen}"));
+    assert!(marked.contains("run 1"), "{screen}");
+    // With one marked row it asks for the other.
+    dash.keys("=");
+    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Command(_))), "{}", dash.screen());
+    dash.keys("<Esc><Down>=");
+    assert_eq!(sides(&dash), ["r1", "r2"]);
+    // Two marked ones, whichever is selected; Space marks, too.
+    dash.keys("q<Down><Space><Up>=");
+    assert_eq!(sides(&dash), ["r1", "r3"]);
+    // The mark is the same as in the list of runs, and is removed with the same key.
+    dash.keys("q<Home><Space>");
+    assert_eq!(dash.app.agent.marked_sides().len(), 1);
+    dash.keys("<Down><Space><Space>=");
+    assert_eq!(sides(&dash), ["r3", "r2"]);
 }

@@ -8,6 +8,7 @@ use crate::features::stream::viewer::{VIEWS, Viewer};
 use crate::input::action::{Action, Context};
 use crate::input::keymap::Binding;
 use crate::session::Lookup;
+use crate::session::compare::SideRef;
 use crate::session::destination::ArgumentKind;
 use crate::session::loaded::Loaded;
 use crate::session::msg::{RevisionRef, ServerRef, ThreadRef};
@@ -246,6 +247,14 @@ impl Lookup for App {
         let history = self.deployments.histories.get(&row.id);
         let mut known = history.into_iter().flat_map(|history| &history.revisions).chain(&row.newest);
         known.find(|revision| revision.id == *of.revision)
+    }
+
+    fn marked_runs(&self, thread: &ThreadRef) -> Vec<String> {
+        let run = |side: &SideRef| match side {
+            SideRef::Thread(of, Some(run)) if of == thread => Some(run.clone()),
+            _ => None,
+        };
+        self.agent.marked.iter().filter_map(run).collect()
     }
 
     fn revisions(&self, server: &ServerRef) -> Option<KnownRevisions> {

@@ -62,6 +62,10 @@ pub enum Request {
     Run(&'static str),
     /// Go to the nearest screen with a context, where a command of the palette works.
     GoWhere(Context, &'static str),
+    /// Mark a run for a comparison, or remove its mark.
+    MarkSide(SideRef),
+    /// Compare the marked runs and threads, or the marked one with this one.
+    CompareSide(SideRef),
     /// Change a preference.
     Prefer(Pref),
     /// Use these profiles from now on.

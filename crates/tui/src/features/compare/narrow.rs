@@ -3,7 +3,7 @@
 use super::aligned::Aligned;
 use super::keys::Keys;
 use super::page::{ComparePage, Shown};
-use super::view::{sign_tone, verdict_tone, what};
+use super::view::{sign_tone, title, verdict_tone, what};
 use super::{detail, keys};
 use crate::session::Cx;
 use crate::widgets::area::Area;
@@ -22,18 +22,22 @@ pub(super) struct Layout {
     detail: Area,
 }
 
-/// Lays out the page: two lines with the sides, a line with what they have in common, rows, details, totals.
-pub(super) fn layout((w, h): (u16, u16)) -> Layout {
+/// Lays out the page: two lines with the sides, a line with what they have in common, rows, details, totals. What steps wrote
+/// needs more room than the value of a key; the list leaves the details the rows that it doesn't need.
+pub(super) fn layout((w, h): (u16, u16), needed: Option<usize>, is_of_keys: bool) -> Layout {
     let body = h.saturating_sub(7);
-    let below = (body / 2).clamp(2, 9);
-    let rows = Area { x: 0, y: 4, w, h: body.saturating_sub(below + 1) };
+    let least = if is_of_keys { (body / 4).clamp(2, 4) } else { (body / 2).clamp(2, 9) };
+    let most = body.saturating_sub(least + 1);
+    let count = needed.map_or(most, |needed| u16::try_from(needed).unwrap_or(most).clamp(2.min(most), most));
+    let below = body.saturating_sub(count + 1);
+    let rows = Area { x: 0, y: 4, w, h: count };
     Layout { rows, detail: Area { x: 1, y: rows.y + rows.h + 1, w: w.saturating_sub(2), h: below } }
 }
 
 /// Draws the page.
 pub(super) fn draw(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let (w, h) = cx.session.size;
-    let layout = layout((w, h));
+    let layout = layout((w, h), page.needed(), page.is_of_keys());
     canvas.clear(Area { x: 0, y: 1, w, h: h.saturating_sub(2) });
     for (which, name) in ["A", "B"].into_iter().enumerate() {
         let tone = if page.focus == which { Tone::Focus } else { Tone::Dim };
@@ -161,8 +165,7 @@ fn cell(line: &mut Line, step: &Step) {
 fn details(page: &ComparePage, area: Area, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let style = canvas.theme.style(Tone::Dim);
     canvas.text(0, area.y - 1, area.w + 2, &"─".repeat(usize::from(area.w) + 2), style);
-    let title = format!(" {} ", detail::title(page));
-    canvas.text(2, area.y - 1, area.w.saturating_sub(4), &title, canvas.theme.style(Tone::Strong));
+    title(canvas, 2, area.y - 1, area.w.saturating_sub(4), Tone::Strong, &detail::title(page));
     let lines: Vec<Line> = if page.shows_state {
         page.state_lines().to_vec()
     } else {
@@ -196,8 +199,11 @@ mod tests {
     #[test]
     fn parts_fit_every_size() {
         for h in 12..60 {
-            let layout = layout((80, h));
-            assert!(layout.rows.h >= 2 && layout.detail.y + layout.detail.h < h - 2, "{h}: {layout:?}");
+            for (needed, is_of_keys) in [(None, false), (Some(0), true), (Some(12), true), (Some(400), false)] {
+                let layout = layout((80, h), needed, is_of_keys);
+                assert!(layout.rows.h >= 2 && layout.detail.y + layout.detail.h < h - 2, "{h}: {layout:?}");
+                assert!(layout.detail.h >= 2, "{h}: {layout:?}");
+            }
         }
     }
 }

@@ -380,7 +380,7 @@ impl ComparePage {
         let (w, h) = cx.session.size;
         match ComparePage::is_wide(cx) {
             true => view::layout((w, h), self.needed()).rows.h.into(),
-            false => narrow::layout((w, h)).rows.h.into(),
+            false => narrow::layout((w, h), self.needed(), self.is_of_keys()).rows.h.into(),
         }
     }
 

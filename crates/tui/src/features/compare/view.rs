@@ -9,6 +9,7 @@ use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::scroll::{Flat, window};
+use ratatui::style::Modifier;
 use runtail_core::text;
 use runtail_stream::comparison::{Comparison, Row, Step, StepKind, StepState, Verdict, time_difference};
 
@@ -161,24 +162,44 @@ fn frame(page: &ComparePage, layout: &Layout, cx: &Cx<'_>, canvas: &mut Canvas<'
             canvas.text(x, y, 1, "│", style);
         }
     }
+    let (focused, corners) = match page.focus {
+        0 => (layout.left, ["╭", "┬", "╰", "┴"]),
+        _ => (layout.right, ["┬", "╮", "┴", "╯"]),
+    };
+    // Some themes underline the accent.
+    let accent = canvas.theme.style(Tone::Accent).remove_modifier(Modifier::UNDERLINED);
+    let (from, to) = (focused.x - 1, focused.x + focused.w);
+    for (y, [start, end]) in [(top, [corners[0], corners[1]]), (bottom, [corners[2], corners[3]])] {
+        canvas.clear(Area { x: from, y, w: focused.w + 2, h: 1 });
+        canvas.text(from, y, focused.w + 2, &format!("{start}{}{end}", line(focused)), accent);
+    }
+    for y in top + 1..bottom {
+        for x in [from, to] {
+            canvas.clear(Area { x, y, w: 1, h: 1 });
+            canvas.text(x, y, 1, "│", accent);
+        }
+    }
     for (which, area) in [(0, layout.left), (1, layout.right)] {
         let tone = if page.focus == which { Tone::Focus } else { Tone::Dim };
-        let title = format!(" {} ", side_title(page, cx, which));
-        let style = canvas.theme.style(tone);
-        canvas.text(area.x, top, area.w, &text::fit(&title, area.w.into()), style);
+        title(canvas, area.x, top, area.w, tone, &side_title(page, cx, which));
     }
     let Some(aligned) = &page.aligned else { return };
-    let room = usize::from(MIDDLE);
-    let title = match (aligned.first_name(), aligned.no_difference()) {
+    let words = match (aligned.first_name(), aligned.no_difference()) {
         (Some(first), _) => {
-            let whole = format!(" FIRST DIFFERENCE: {first} ");
-            if text::width(&whole) <= room { whole } else { format!(" FIRST: {first} ") }
+            let whole = format!("FIRST DIFFERENCE: {first}");
+            if text::width(&whole) + 2 <= MIDDLE.into() { whole } else { format!("FIRST: {first}") }
         }
-        (None, Some(words)) => format!(" {} ", words.to_uppercase()),
+        (None, Some(words)) => words.to_uppercase(),
         (None, None) => return,
     };
-    let style = canvas.theme.style(Tone::Strong);
-    canvas.text(layout.middle.x, top, MIDDLE, &text::fit(&title, room), style);
+    title(canvas, layout.middle.x, top, MIDDLE, Tone::Strong, &words);
+}
+
+/// Draws a title in a border, without the border's style.
+pub(super) fn title(canvas: &mut Canvas<'_>, x: u16, y: u16, width: u16, tone: Tone, words: &str) {
+    let words = text::fit(&format!(" {words} "), width.into()).into_owned();
+    canvas.clear(Area { x, y, w: text::width(&words) as u16, h: 1 });
+    canvas.text(x, y, width, &words, canvas.theme.style(tone));
 }
 
 /// Returns the title of a side: `A · eu · main@9fceb02`, with the state of a run instead of a commit that isn't known.
@@ -377,9 +398,7 @@ fn details(page: &ComparePage, layout: &Layout, cx: &Cx<'_>, canvas: &mut Canvas
         }
     }
     let side = if page.shows_state { "A → B" } else { "A" };
-    let title = format!(" {} · {side} ", detail::title(page));
-    let strong = canvas.theme.style(Tone::Strong);
-    canvas.text(1, area.y, half, &text::fit(&title, half.into()), strong);
+    title(canvas, 1, area.y, half, Tone::Strong, &format!("{} · {side}", detail::title(page)));
     let height = usize::from(area.h.saturating_sub(2));
     if page.shows_state {
         for (n, line) in page.state_lines().iter().take(height).enumerate() {
@@ -387,7 +406,7 @@ fn details(page: &ComparePage, layout: &Layout, cx: &Cx<'_>, canvas: &mut Canvas
         }
         return;
     }
-    canvas.text(half + 2, area.y, rest, " B ", strong);
+    title(canvas, half + 2, area.y, rest, Tone::Strong, "B");
     let Some((aligned, at)) = page.aligned.as_ref().zip(page.at_cursor()) else { return };
     // As far as there is room, the differences after it follow.
     let next = (at + 1..aligned.len()).filter(|next| aligned.is_difference(*next)).take(height);
