@@ -1,7 +1,7 @@
-//! The configurations of two revisions, key by key.
+//! The configurations of two revisions, or of two versions of an assistant, key by key.
 
 use super::compare::{same, side_by_side};
-use super::mask::{MASK, Secrets};
+use super::mask::{MASK, Secrets, mask_record};
 use super::{Phase, Revision, SourceRevisionConfig, parse_time};
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -35,11 +35,14 @@ const DEPLOYMENT_FACTS: [&str; 14] = [
 /// Minimum length of a commit.
 const MIN_SHA: usize = 7;
 
-/// The configuration of one revision, and of its deployment. It has no value of a secret.
+/// The configuration of one revision, and of its deployment, or of a version of an assistant. It has no value of a secret.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Configuration {
-    /// The deployment's name.
+    /// Whether it is a version of an assistant.
+    pub is_version: bool,
+    /// The deployment's name, or the title of a version.
     pub name: String,
+    /// The deployment's id, or the assistant's.
     pub deployment_id: String,
     /// None if the deployment has no revision yet.
     pub revision_id: Option<String>,
@@ -88,6 +91,7 @@ impl Configuration {
             config.shift_remove("custom_url");
         }
         Configuration {
+            is_version: false,
             name: text(&deployment["name"]).unwrap_or_default(),
             deployment_id: text(&deployment["id"]).unwrap_or_default(),
             is_newest: id.is_some() && text(&deployment["latest_revision_id"]) == id || revision.is_null(),
@@ -104,6 +108,26 @@ impl Configuration {
             revision: without(&made_of, &REVISION_FACTS),
             deployment: settings,
         }
+    }
+
+    /// Reads a version of an assistant, which is called `name`: the fields that the version has of its own.
+    pub fn of_version(name: &str, row: &Value, mut fields: Value) -> Configuration {
+        let number = format!("version {}", row["version"]);
+        mask_record(&mut fields);
+        Configuration {
+            is_version: true,
+            name: format!("{name}, {number}"),
+            deployment_id: row["assistant_id"].as_str().unwrap_or_default().to_string(),
+            created_at: row["created_at"].as_str().and_then(parse_time),
+            made_from: Some(number),
+            revision: fields,
+            ..Configuration::default()
+        }
+    }
+
+    /// Returns the fields that are compared, without those of the deployment.
+    pub fn fields(&self) -> &Value {
+        &self.revision
     }
 
     /// Returns whether its revision is still being built or rolled out.
@@ -243,7 +267,8 @@ impl KeyTable {
             pairs.into_iter().map(|pair| KeyRow::new(pair.path, [value(pair.before), value(pair.after)])).collect();
         let mut notes = Vec::new();
         let is_recorded = a.is_newest || b.is_newest;
-        if is_same_deployment {
+        let is_version = a.is_version;
+        if is_same_deployment && !is_version {
             notes.push("resources are the deployment's, and not recorded with a revision".to_string());
         }
         if is_recorded && (!is_same_deployment || a.is_newest != b.is_newest) {
@@ -252,7 +277,7 @@ impl KeyTable {
             let row = |name: &String| KeyRow::new(format!("secrets[{name}]"), [a.secret(name), b.secret(name)]);
             rows.extend(all.into_iter().map(row));
         }
-        let older = [("A", &a), ("B", &b)].into_iter().filter(|(_, side)| !side.is_newest);
+        let older = [("A", &a), ("B", &b)].into_iter().filter(|(_, side)| !is_version && !side.is_newest);
         notes.extend(older.map(|(name, _)| format!("{name} is not the newest revision: its secrets are not recorded")));
         KeyTable { sides: [a, b], rows, notes }
     }
@@ -404,6 +429,19 @@ mod tests {
         let table = self::table((&empty, &Value::Null), (&b, &newest));
         assert_eq!(table.sides[0].made_from.as_deref(), Some("main"));
         assert_eq!((table.rows[0].name(), table.rows[0].relation), ("commit", KeyRelation::OnlyB));
+    }
+
+    #[test]
+    fn versions_of_an_assistant_are_compared_by_their_fields() {
+        let version = |number: u64, tone: &str| {
+            let fields = json!({"name": "deep", "context": {"tone": tone, "api_key": "canary"}, "metadata": {}});
+            Configuration::of_version("deep", &json!({"version": number, "assistant_id": "a-1"}), fields)
+        };
+        let table = KeyTable::of(version(1, "formal"), version(2, "neutral"));
+        assert_eq!(table.sides[1].name, "deep, version 2");
+        let expected = ["name Same", "context.tone Differs", "context.api_key Unknown", "metadata Same"];
+        assert_eq!(shown(&table), expected);
+        assert!(table.notes.is_empty() && !format!("{table:?}").contains("canary"), "{table:?}");
     }
 
     #[test]

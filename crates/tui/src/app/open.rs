@@ -9,7 +9,7 @@ use crate::features::compare::ComparePage;
 use crate::features::composer::Composer;
 use crate::features::deployments::Deployments;
 use crate::features::diagnostics::doctor::Doctor;
-use crate::features::diagnostics::explain::{Comparison, Explained};
+use crate::features::diagnostics::explain::Explained;
 use crate::features::help::Keys;
 use crate::features::inspector::Document;
 use crate::features::logs::state::LogView;
@@ -88,7 +88,6 @@ impl App {
                 self.push(Paged::new(page));
                 return vec![effect];
             }
-            Route::Comparison { title, changes } => self.push(Paged::new(Comparison { title, changes })),
             Route::DeploymentDocument(profile, id, name) => {
                 // Shown only if it is still awaited when it arrives, because it would cover the user's current work.
                 self.pending_record = Some(Described::Deployment(profile.clone(), id.clone(), name.clone()));
@@ -164,6 +163,7 @@ impl App {
                 }
             }
             Route::Compare(sides) => self.open_comparison(sides),
+            Route::CompareVersions(versions) => self.push(ComparePage::of_versions(*versions)),
             Route::Recording(file) => self.open_recording(file),
             Route::Logs(kind, of) => self.open_logs(kind, of),
         }

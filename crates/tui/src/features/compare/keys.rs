@@ -97,8 +97,10 @@ impl Keys {
     pub fn of(a: &Configuration, b: &Configuration) -> Keys {
         let table = KeyTable::of(a.clone(), b.clone());
         let any = |is_known: fn(&Configuration) -> bool| table.sides.iter().any(is_known);
-        let mut facts = vec![Fact::Revision, Fact::Status];
+        let mut facts = Vec::new();
         let optional = [
+            (Fact::Revision, any(|side| !side.is_version)),
+            (Fact::Status, any(|side| !side.is_version)),
             (Fact::Message, any(|side| side.message.is_some())),
             (Fact::Created, any(|side| side.created_at.is_some())),
             (Fact::Took, any(|side| side.took.is_some())),
@@ -168,7 +170,7 @@ impl Keys {
         let [a, b] = &self.table.sides;
         let mut parts = Vec::new();
         if a.deployment_id == b.deployment_id {
-            parts.push("same deployment");
+            parts.push(if a.is_version { "same assistant" } else { "same deployment" });
         } else if a.repository.is_some() && a.repository == b.repository {
             parts.push("same repository");
         }
@@ -191,6 +193,7 @@ impl Keys {
             counts.push_str(&format!(" · {unknown} not compared"));
         }
         let commits = match self.table.commits() {
+            _ if self.table.sides[0].is_version => String::new(),
             Ok(url) => {
                 let range = url.rsplit('/').next().unwrap_or_default();
                 let short: Vec<&str> = range.split("...").map(|sha| sha.get(..7).unwrap_or(sha)).collect();
@@ -281,7 +284,7 @@ pub(super) fn side_line(
         return cells;
     }
     let room = key_width(keys, width);
-    let name = text::fit(&keys.name(at), room).into_owned();
+    let name = fit_end(&keys.name(at), room);
     let gap = " ".repeat(room.saturating_sub(text::width(&name)) + 2);
     let tone = if is_selected { Tone::Strong } else { Tone::Dim };
     let mut line = Line::of(Tone::Plain, &" ".repeat(MARGIN)).with(tone, &name).with(Tone::Plain, &gap);
@@ -292,6 +295,21 @@ pub(super) fn side_line(
         line.push(piece.tone, &fitted);
     }
     line
+}
+
+/// Cuts the start of a long key, because its end says which one it is.
+pub(super) fn fit_end(name: &str, room: usize) -> String {
+    if text::width(name) <= room {
+        return name.to_string();
+    }
+    let mut end = String::new();
+    for c in name.chars().rev() {
+        if text::width(&end) + text::width(c.encode_utf8(&mut [0; 4])) + 1 > room {
+            break;
+        }
+        end.insert(0, c);
+    }
+    format!("…{end}")
 }
 
 /// Returns the columns of the keys.
@@ -323,4 +341,17 @@ fn shown(value: &Value) -> String {
 fn lower_first(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_keys_keep_their_ends() {
+        assert_eq!(fit_end("commit", 8), "commit");
+        assert_eq!(fit_end("config.configurable.tone", 10), "…able.tone");
+        assert_eq!(fit_end("日本語のキー", 5), "…キー");
+        assert_eq!(fit_end("key", 0), "…");
+    }
 }

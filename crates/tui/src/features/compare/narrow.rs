@@ -126,7 +126,7 @@ fn key_row(of: &Keys, at: usize, is_selected: bool, width: usize, cx: &Cx<'_>) -
     let (tone, sign) = verdict.as_ref().map_or((Tone::Dim, " "), |verdict| (verdict_tone(verdict), verdict.sign()));
     let mut line = Line::of(tone, &format!("{sign} "));
     let room = keys::key_width(of, width).min(width * 3 / 10);
-    let name = text::fit(&of.name(at), room).into_owned();
+    let name = keys::fit_end(&of.name(at), room);
     line.push(if is_selected { Tone::Strong } else { Tone::Plain }, &name);
     line.push(Tone::Plain, &" ".repeat(room.saturating_sub(text::width(&name))));
     let half = width.saturating_sub(line.width() + 8) / 2;

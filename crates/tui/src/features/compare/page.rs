@@ -17,6 +17,7 @@ use runtail_core::model::Configuration;
 use runtail_core::text;
 use runtail_stream::comparison::{FileContents, Side, SideSource, Step, Verdict};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Minimum size for two regions beside each other.
 const WIDE: (u16, u16) = (110, 24);
@@ -81,6 +82,16 @@ impl ComparePage {
             is_touched: false,
             saving: None,
         }
+    }
+
+    /// Creates a page of two versions of an assistant, which are loaded.
+    pub fn of_versions(versions: [Configuration; 2]) -> ComparePage {
+        let mut page = ComparePage::new(0, Vec::new());
+        for (side, version) in page.sides.iter_mut().zip(versions) {
+            side.set(Loaded::Keys(Arc::new(version)));
+        }
+        page.compare();
+        page
     }
 
     /// Applies a side.
@@ -249,6 +260,7 @@ impl ComparePage {
         }
         let name = match (&side.loaded, &side.from) {
             (Some(Loaded::Steps(loaded)), _) => loaded.name.clone(),
+            (Some(Loaded::Keys(loaded)), _) => text::clean(&loaded.name).into_owned(),
             (_, Some(from)) => from.title(),
             _ => String::new(),
         };
@@ -273,7 +285,8 @@ impl ComparePage {
 
     /// Returns whether configurations are compared, rather than runs.
     pub(super) fn is_of_keys(&self) -> bool {
-        matches!(&self.sides[0].from, Some(SideRef::Configuration(_)))
+        let is_loaded = matches!(&self.sides[0].loaded, Some(Loaded::Keys(_)));
+        is_loaded || matches!(&self.sides[0].from, Some(SideRef::Configuration(_)))
     }
 
     /// Returns whether these are deployments, rather than certain revisions.
@@ -285,10 +298,16 @@ impl ComparePage {
         self.sides.iter().all(is_deployment)
     }
 
+    /// Returns whether these are versions of an assistant.
+    fn is_of_versions(&self) -> bool {
+        self.configuration(0).is_some_and(|of| of.is_version)
+    }
+
     /// Returns what is compared.
     pub(super) fn subject(&self) -> &'static str {
         match self.is_of_keys() {
             true if self.is_of_deployments() => "Compare deployments",
+            true if self.is_of_versions() => "Compare versions",
             true => "Compare revisions",
             false => "Compare runs",
         }
@@ -419,6 +438,7 @@ impl ComparePage {
                 let SideSource::Recording { file } = &side.source else { return Requests::none() };
                 Route::Recording(PathBuf::from(file)).into()
             }
+            (None, Some(Loaded::Keys(loaded))) => Requests::inspect(loaded.name.clone(), loaded.fields()),
             (_, Some(_)) => Requests::info("This side was saved; its server is not known here."),
             (_, None) => Requests::info("This side isn't loaded."),
         }
@@ -443,7 +463,7 @@ impl Component for ComparePage {
     fn offers(&self, action: Action) -> bool {
         match action {
             Action::Describe | Action::Export => !self.is_of_keys(),
-            Action::OpenLink => self.is_of_keys(),
+            Action::OpenLink => self.is_of_keys() && !self.is_of_versions(),
             _ => true,
         }
     }
@@ -473,7 +493,7 @@ impl Component for ComparePage {
                 self.focus = 1 - self.focus;
                 Requests::none()
             }
-            Action::OpenLink => self.open_commits(),
+            Action::OpenLink if self.offers(action) => self.open_commits(),
             Action::Describe if self.offers(action) => {
                 self.shows_state = !self.shows_state;
                 self.load_state();

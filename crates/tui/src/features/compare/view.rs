@@ -15,6 +15,8 @@ use runtail_stream::comparison::{Comparison, Row, Step, StepKind, StepState, Ver
 
 /// Columns of the region between the two sides.
 const MIDDLE: u16 = 27;
+/// Columns of the first difference in the title of the middle, if its whole name has no room.
+const ROOM_OF_FIRST: usize = 18;
 /// Minimum number of rows of the list, so that a growing side doesn't move the details with every step.
 const MIN_ROWS: u16 = 8;
 /// Columns of the middle where a difference is named, and where a time difference ends.
@@ -187,7 +189,11 @@ fn frame(page: &ComparePage, layout: &Layout, cx: &Cx<'_>, canvas: &mut Canvas<'
     let words = match (aligned.first_name(), aligned.no_difference()) {
         (Some(first), _) => {
             let whole = format!("FIRST DIFFERENCE: {first}");
-            if text::width(&whole) + 2 <= MIDDLE.into() { whole } else { format!("FIRST: {first}") }
+            if text::width(&whole) + 2 <= MIDDLE.into() {
+                whole
+            } else {
+                format!("FIRST: {}", keys::fit_end(&first, ROOM_OF_FIRST))
+            }
         }
         (None, Some(words)) => words.to_uppercase(),
         (None, None) => return,

@@ -1,4 +1,4 @@
-//! The pages that explain a revision and compare two revisions.
+//! The page that explains a revision.
 
 use crate::input::action::{Action, Context};
 use crate::session::compare::{ConfigurationRef, SideRef};
@@ -9,7 +9,7 @@ use crate::widgets::strip::time_bars;
 use jiff::Timestamp;
 use runtail_api::ApiError;
 use runtail_api::LogKind;
-use runtail_core::model::{CardLine, Change, FailureCard, Intent, Part, Phase, Revision, StatusTime, StepKind};
+use runtail_core::model::{CardLine, FailureCard, Intent, Part, Phase, Revision, StatusTime, StepKind};
 use runtail_core::text;
 use std::time::Duration;
 
@@ -275,25 +275,6 @@ impl Page for Explained {
     }
 }
 
-/// The differences between two revisions.
-#[derive(Debug, Clone)]
-pub struct Comparison {
-    /// The short ids of the two revisions.
-    pub title: String,
-    /// The differences.
-    pub changes: Vec<Change>,
-}
-
-impl Page for Comparison {
-    fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
-        ("Differences", self.title.clone())
-    }
-
-    fn lines(&self, _cx: &Cx<'_>, width: usize) -> Vec<Line> {
-        difference(&self.changes, width.saturating_sub(GUTTER.into()))
-    }
-}
-
 /// Groups lines: the facts, and each heading with the lines below it.
 fn groups(lines: Vec<CardLine>) -> Vec<Vec<CardLine>> {
     let mut groups: Vec<Vec<CardLine>> = Vec::new();
@@ -308,30 +289,6 @@ fn groups(lines: Vec<CardLine>) -> Vec<Vec<CardLine>> {
         }
     }
     groups
-}
-
-/// Returns the differences between two revisions, by field.
-fn difference(changes: &[Change], width: usize) -> Vec<Line> {
-    if changes.is_empty() {
-        return wrapped(Tone::Plain, "No differences except ids, times and statuses.", width);
-    }
-    let value = |side: &Option<serde_json::Value>| match side {
-        None => "not set".to_string(),
-        Some(serde_json::Value::String(text)) => text.clone(),
-        Some(other) => other.to_string(),
-    };
-    let mut lines = Vec::new();
-    for change in changes {
-        lines.extend(wrapped(Tone::Strong, &change.path, width));
-        if change.is_masked() {
-            lines.extend(wrapped(Tone::Plain, "  a secret, changed", width));
-        } else {
-            lines.extend(wrapped(Tone::Dim, &format!("  - {}", value(&change.before)), width));
-            lines.extend(wrapped(Tone::Plain, &format!("  + {}", value(&change.after)), width));
-        }
-        lines.push(Line::new());
-    }
-    lines
 }
 
 /// Wraps a text, indenting all but its first line.

@@ -87,7 +87,7 @@ pub(super) const ROWS: &[Binding] = &[
         &["="],
         A::Compare,
         "compare",
-        "Compare two deployments, else the newest revision with the last",
+        "Compare two deployments, or the newest two revisions",
     )
     .named("Compare deployments or revisions"),
     bind("deployments.browser", Deployments, &["o"], A::OpenLink, "browser", "Open its page in the browser")
