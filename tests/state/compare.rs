@@ -380,7 +380,9 @@ fn runs_are_marked_and_compared_in_the_thread() {
         };
         subs.iter().filter_map(run).collect()
     };
-    dash.keys("5<Home>=");
+    dash.keys("5m");
+    assert!(dash.screen().contains("No run is selected."), "{}", dash.screen());
+    dash.keys("<Home>=");
     assert!(dash.screen().contains("Mark a thread or a run with m"), "{}", dash.screen());
     dash.keys("m");
     let screen = dash.screen();

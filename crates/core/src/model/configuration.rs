@@ -319,7 +319,7 @@ fn commit_id<'c>(name: &str, side: &'c Configuration) -> Result<&'c str, String>
 fn github(url: &str) -> Option<String> {
     let url = url.trim();
     let rest = match url.split_once("://") {
-        Some((scheme, rest)) if matches!(scheme, "https" | "http" | "ssh" | "git") => {
+        Some(("https" | "http" | "ssh" | "git", rest)) => {
             // Who signs in is masked.
             let (host, path) = rest.split_once('/')?;
             let host = host.rsplit('@').next()?;
