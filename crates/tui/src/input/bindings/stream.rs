@@ -82,7 +82,7 @@ pub(super) const ROWS: &[Binding] = &[
     .only_in(&["State", "Runs", "History"])
     .in_view(&[
         ("State", "Show changes since a state"),
-        ("Runs", "Compare the marked runs, or the marked one and this"),
+        ("Runs", "Compare two runs"),
         ("History", "Compare branches"),
     ]),
     bind("stream.mark", Stream, &["m"], A::Mark, "mark", "Mark the event; in State or Runs: to compare with")
@@ -252,7 +252,7 @@ pub(super) const ROWS: &[Binding] = &[
     .named("Toggle playback")
     .in_view(&[
         ("Graph", "Set a breakpoint"),
-        ("Runs", "Mark the run to compare, or play in the past"),
+        ("Runs", "Mark the run, or play the past"),
         ("History", "Set A, the base to compare with"),
     ]),
     bind("stream.later", Stream, &["."], A::Later, "next event", "One event forward or back")
