@@ -51,7 +51,7 @@ impl Fact {
                 Some(took) if of.is_moving() => format!("{took} so far"),
                 took => took.unwrap_or_default(),
             },
-            Fact::Address => of.address.clone().unwrap_or_default(),
+            Fact::Address => of.address.clone().unwrap_or_else(|| "none".into()),
         };
         text::clean(&text).into_owned()
     }
@@ -66,6 +66,8 @@ impl Fact {
                 }
                 _ => String::new(),
             },
+            // A build that goes on has no duration to compare yet.
+            Fact::Took if a.is_moving() || b.is_moving() => String::new(),
             Fact::Took => {
                 let ms = |took: Duration| i64::try_from(took.as_millis()).unwrap_or(i64::MAX);
                 a.took.zip(b.took).map(|(a, b)| time_difference(ms(b).saturating_sub(ms(a)))).unwrap_or_default()
