@@ -288,6 +288,10 @@ fn a_side_has_the_commit_that_ran_it_or_its_state() {
     answer(&mut dash, 1, one(&b));
     let screen = dash.screen();
     assert!(screen.contains("A · eu · main@9fceb02 · failed") && screen.contains("B · us · cancelled"), "{screen}");
+    // Some servers name the commit.
+    a["revision"] = "77ab10cd0ae598e95dc970b74767f19372d61af8".into();
+    answer(&mut dash, 0, one(&a));
+    assert!(dash.screen().contains("A · eu · 77ab10c · failed"), "{}", dash.screen());
 }
 
 #[test]

@@ -264,7 +264,10 @@ impl Lookup for App {
         let newest = row.newest_id().map(str::to_string);
         let history = self.deployments.histories.get(&row.id);
         let listed = history.into_iter().flat_map(|history| &history.revisions);
-        let listed = listed.map(|one| {
+        // Only the selected deployment's revisions are listed; the newest one of each is known.
+        let is_listed = |one: &Revision| listed.clone().any(|other| other.id == one.id);
+        let newest_record = row.newest.as_ref().filter(|one| !is_listed(one));
+        let listed = listed.clone().chain(newest_record).map(|one| {
             let made_from = one.source_revision_config.made_from();
             (one.id.clone(), made_from.map(|name| text::seen(&name, 40)))
         });

@@ -86,6 +86,8 @@ fn local(at: Timestamp, session: &Session) -> String {
 pub(super) struct Keys {
     pub table: KeyTable,
     facts: Vec<Fact>,
+    /// Columns of the longest name.
+    longest: usize,
 }
 
 /// A row: a fact or a key.
@@ -109,7 +111,9 @@ impl Keys {
             (Fact::Address, a.deployment_id != b.deployment_id && any(|side| side.address.is_some())),
         ];
         facts.extend(optional.into_iter().filter(|(_, is_known)| *is_known).map(|(fact, _)| fact));
-        Keys { table, facts }
+        let mut keys = Keys { table, facts, longest: 0 };
+        keys.longest = (0..keys.len()).map(|at| text::width(&keys.name(at))).max().unwrap_or(0);
+        keys
     }
 
     pub fn len(&self) -> usize {
@@ -316,8 +320,7 @@ pub(super) fn fit_end(name: &str, room: usize) -> String {
 
 /// Returns the columns of the keys.
 pub(super) fn key_width(keys: &Keys, width: usize) -> usize {
-    let longest = (0..keys.len()).map(|at| text::width(&keys.name(at))).max().unwrap_or(0);
-    longest.clamp(3, MAX_KEY.min(width * 45 / 100).max(3))
+    keys.longest.clamp(3, MAX_KEY.min(width * 45 / 100).max(3))
 }
 
 /// Returns the headings of a side.

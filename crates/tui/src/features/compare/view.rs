@@ -239,6 +239,11 @@ fn commit(page: &ComparePage, cx: &Cx<'_>, which: usize) -> Option<String> {
     let (Some(SideRef::Thread(thread, _)), Some(revision)) = (page.from(which), &page.side(which)?.revision) else {
         return None;
     };
+    // Some servers name the commit instead of the revision.
+    let is_commit = (7..=40).contains(&revision.len()) && revision.chars().all(|c| c.is_ascii_hexdigit());
+    if is_commit {
+        return revision.get(..7).map(str::to_string);
+    }
     let known = cx.lookup.revisions(&thread.server)?;
     let (_, made_from) = known.listed.into_iter().find(|(id, _)| id == revision)?;
     made_from
