@@ -13,8 +13,8 @@ use runtail_api::{
 use runtail_core::config::{Config, ConfigError};
 use runtail_core::graph::Graph;
 use runtail_core::model::{
-    AuthAnswer, CardLog, Change, Checkpoint, Consent, Evidence, FailureCard, InboxCause, InboxThread, LogEvidence,
-    LogLine, NewRevision, Note, PlainRequest, Preview, Question, Target, ThreadStatus,
+    AuthAnswer, CardLog, Change, Checkpoint, Configuration, Consent, Evidence, FailureCard, InboxCause, InboxThread,
+    LogEvidence, LogLine, NewRevision, Note, PlainRequest, Preview, Question, Target, ThreadStatus,
 };
 use runtail_stream::bisect::{HistoryError, RecordingBisect};
 use runtail_stream::comparison::{FileContents, read_pair};
@@ -22,6 +22,7 @@ use runtail_stream::{Data, Decoder, Event, Frame, Framer, Item, Record, Seq};
 use runtail_tui::app::subscriptions;
 use runtail_tui::input::key::{Code, Key};
 use runtail_tui::session::checkpoints::{CheckpointDetails, CheckpointPage, CheckpointState, HistoryRequest};
+use runtail_tui::session::compare::{SideContents, SideRef};
 use runtail_tui::session::effect::DeploymentDocument;
 use runtail_tui::session::msg::{
     Applied, Effect, EffectResult, Msg, NextPoll, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
@@ -221,6 +222,15 @@ fn side(text: &str, seq: u64) -> Arc<FileContents> {
     Arc::new(FileContents::Pair(Box::new(read_pair(&saved.to_string()).expect("a saved comparison"))))
 }
 
+/// The configuration of a revision whose every text is hostile.
+fn configuration(text: &str, seq: u64, at: Timestamp) -> SideContents {
+    let deployment = json!({"id": format!("{text}{seq}"), "name": text, "url": text, (text): text, "secrets": {(text): text},
+        "source_config": {"repo_url": text, (text): {(text): [text, {"name": text, "env": {(text): text}}]}}});
+    let revision = json!({"id": text, "status": text, "status_message": text, "created_at": text, (text): [text],
+        "source_revision_config": {"repo_ref": text, "repo_commit_sha": text, (text): format!("{text}{seq}")}});
+    SideContents::Configuration(Arc::new(Configuration::of(&deployment, &revision, at)))
+}
+
 /// The hostile response to a subscription.
 pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestamp) -> Option<SubscriptionEvent> {
     let next = NextPoll::At(at + SignedDuration::from_secs(4));
@@ -323,7 +333,11 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
             let check = Check::bad(Fault::Access, "access", text).seen(text).likely(text).to_do(text);
             SubscriptionEvent::Checked(Some(Box::new(check)))
         }
-        SubscriptionId::Side(..) => SubscriptionEvent::Side(if well { Ok(side(text, seq)) } else { Err(text.into()) }),
+        SubscriptionId::Side(..) => SubscriptionEvent::Side(match &sub.what {
+            _ if !well => Err(text.into()),
+            SubscriptionKind::Side(SideRef::Configuration(_)) => Ok(configuration(text, seq, at)),
+            _ => Ok(SideContents::Steps(side(text, seq))),
+        }),
         SubscriptionId::Graph(_) => {
             let node = |id: &str| json!({"id": id, "data": {"name": text}, "metadata": {"__interrupt": text}});
             let edge = |from: &str, to: &str| json!({"source": from, "target": to, "data": text, "conditional": text});

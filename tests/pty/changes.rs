@@ -218,3 +218,19 @@ fn pasted_thread_id_is_found_on_an_unopened_server() {
     term.keys(":99999999-9999-4999-8999-999999999999\r");
     term.wait_for("99999999…9999 was not found on");
 }
+
+#[test]
+fn two_deployments_are_compared_from_their_records() {
+    let server = TestServer::new("access = \"read-only\"");
+    let term = server.open(&[], &[]);
+    first_name(&term);
+    term.keys("mj=");
+    term.wait_for("Compare deployments");
+    term.wait_for("keys differ");
+    let screen = term.screen();
+    assert!(screen.contains("deployment_type") && screen.contains("present"), "{screen}");
+    assert!(!screen.contains("sk-"), "no value of a secret: {screen}");
+    assert!(server.writes().is_empty(), "a comparison only reads");
+    term.keys("q");
+    term.wait_for("Deployments · 3");
+}

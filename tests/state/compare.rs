@@ -1,10 +1,11 @@
 //! The page that compares two runs, threads or recordings.
 
+use crate::thread_actions::{page, records};
 use runtail_stream::comparison::{FileContents, read_pair};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::{Overlay, subscriptions};
 use runtail_tui::features::stream::viewer::View;
-use runtail_tui::session::compare::{SideLoaded, SideRef};
+use runtail_tui::session::compare::{SideContents, SideLoaded, SideRef};
 use runtail_tui::session::msg::{Effect, EffectResult, FileStep, SubscriptionEvent, SubscriptionId, SubscriptionKind};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -88,7 +89,7 @@ fn pair(a: &Value, b: &Value) -> Arc<FileContents> {
 
 fn one(side: &Value) -> SideLoaded {
     let FileContents::Pair(pair) = &*pair(side, side) else { unreachable!() };
-    Ok(Arc::new(FileContents::Side(Box::new(pair.0.clone()))))
+    Ok(SideContents::Steps(Arc::new(FileContents::Side(Box::new(pair.0.clone())))))
 }
 
 /// Sends a side of the open page.
@@ -158,7 +159,7 @@ fn keys_go_to_differences_and_hide_what_is_equal() {
     };
     assert_eq!(title(&mut dash), "Step 3 · chat · A");
     dash.keys("]");
-    assert_eq!(title(&mut dash), "Step 4 · tools · A");
+    assert_eq!(title(&mut dash), "Step 4 · tools · send_refund · A");
     dash.keys("]]]");
     assert_eq!(title(&mut dash), "Step 5 · chat · A");
     dash.keys("]");
@@ -250,17 +251,47 @@ fn what_is_missing_is_said() {
     answer(&mut dash, 0, one(&a));
     answer(&mut dash, 1, Err("404: thread not found".into()));
     let screen = dash.screen();
-    assert!(screen.contains("404: thread not found") && screen.contains("A · eu · success"), "{screen}");
+    assert!(screen.contains("404: thread not found") && screen.contains("A · eu · finished"), "{screen}");
     let mut other = b.clone();
     other["graph_id"] = "research".into();
     answer(&mut dash, 1, one(&other));
     let screen = dash.screen();
     assert!(screen.contains("Different graphs (support, research)"), "{screen}");
-    assert!(screen.contains("Total   3m25s"), "{screen}");
+    assert!(screen.contains("A · eu · finished") && screen.contains("3m25s · 100 in"), "{screen}");
+    assert!(
+        !screen.contains('╭') && !screen.contains("next difference"),
+        "no empty frames, and no keys of rows: {screen}"
+    );
     for size in [(80, 24), (60, 12), (110, 24)] {
         dash.resize(size.0, size.1);
         assert!(dash.screen().contains("Different graphs"), "{size:?}");
     }
+}
+
+#[test]
+fn a_side_has_the_commit_that_ran_it_or_its_state() {
+    let mut dash = demo_like((140, 40));
+    dash.keys(":compare prod-eu/support-bot:t-1/r-1 prod-us/support-bot:t-2<Enter>");
+    let (mut a, mut b) = refunds();
+    a["revision"] = "44444444-4444-4444-8444-444444444444".into();
+    b["status"] = "interrupted".into();
+    b["steps"][5]["state"] = "waiting".into();
+    answer(&mut dash, 0, one(&a));
+    answer(&mut dash, 1, one(&b));
+    let screen = dash.screen();
+    assert!(screen.contains("╭ A · eu · main@9fceb02 ─") && screen.contains("┬ B · us · paused to ask ─"), "{screen}");
+    // Another state than finished is said beside the commit; a revision that isn't listed has no commit.
+    a["status"] = "error".into();
+    b["revision"] = "99999999-9999-4999-8999-999999999999".into();
+    (b["status"], b["steps"][5]["state"]) = ("interrupted".into(), "stopped".into());
+    answer(&mut dash, 0, one(&a));
+    answer(&mut dash, 1, one(&b));
+    let screen = dash.screen();
+    assert!(screen.contains("A · eu · main@9fceb02 · failed") && screen.contains("B · us · cancelled"), "{screen}");
+    // Some servers name the commit.
+    a["revision"] = "77ab10cd0ae598e95dc970b74767f19372d61af8".into();
+    answer(&mut dash, 0, one(&a));
+    assert!(dash.screen().contains("A · eu · 77ab10c · failed"), "{}", dash.screen());
 }
 
 #[test]
@@ -294,7 +325,7 @@ fn a_saved_comparison_needs_one_name() {
         subs.iter().filter(|sub| matches!(sub.key, SubscriptionId::Side(..))).map(|sub| &sub.what).collect();
     assert_eq!(sides, [&SubscriptionKind::Side(SideRef::File("saved.jsonl".into()))]);
     let (a, b) = refunds();
-    answer(&mut dash, 0, Ok(pair(&a, &b)));
+    answer(&mut dash, 0, Ok(SideContents::Steps(pair(&a, &b))));
     assert!(dash.screen().contains("FIRST DIFFERENCE: step 3"));
     answer(&mut dash, 0, one(&a));
     assert!(dash.screen().contains("This is a recording"));
@@ -335,4 +366,46 @@ fn marked_threads_are_compared() {
     dash.keys("q");
     dash.keys(":compare nope/x:t<Enter>");
     assert!(dash.screen().contains("no agent server"));
+}
+
+#[test]
+fn runs_are_marked_and_compared_in_the_thread() {
+    let run = |id: &str, minute: u8| {
+        let at = format!("2026-11-21T13:{minute:02}:00Z");
+        json!({"run_id": id, "status": "success", "created_at": at, "updated_at": at, "assistant_id": "a-support"})
+    };
+    let runs = json!([run("r3", 52), run("r2", 51), run("r1", 50)]);
+    let mut dash = page((140, 40), &records("idle", "finished-state", runs));
+    let sides = |dash: &Dash| -> Vec<String> {
+        let subs = subscriptions(&dash.app);
+        let run = |sub: &runtail_tui::session::msg::Subscription| match &sub.what {
+            SubscriptionKind::Side(SideRef::Thread(_, Some(run))) => Some(run.clone()),
+            _ => None,
+        };
+        subs.iter().filter_map(run).collect()
+    };
+    dash.keys("5<Home>=");
+    assert!(dash.screen().contains("Mark a thread or a run with m"), "{}", dash.screen());
+    dash.keys("m");
+    let screen = dash.screen();
+    let marked = screen.lines().find(|line| line.contains("+▌")).unwrap_or_else(|| panic!("{screen}"));
+    assert!(marked.contains("run 1"), "{screen}");
+    // With one marked row it asks for the other.
+    dash.keys("=");
+    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Command(_))), "{}", dash.screen());
+    dash.keys("<Esc><Down>=");
+    assert_eq!(sides(&dash), ["r1", "r2"]);
+    // Two marked ones, whichever is selected; Space marks, too.
+    dash.keys("q<Down><Space><Up>=");
+    assert_eq!(sides(&dash), ["r1", "r3"]);
+    // The mark is the same as in the list of runs, and is removed with the same key.
+    dash.keys("q<Home><Space>");
+    assert_eq!(dash.app.agent.marked_sides().len(), 1);
+    dash.keys("<Down><Space><Space>=");
+    assert_eq!(sides(&dash), ["r3", "r2"]);
+    let mut dash = page((140, 40), &records("idle", "finished-state", json!([])));
+    for key in ["5m", "="] {
+        dash.keys(key);
+        assert!(dash.screen().contains("No run is selected."), "{key}: {}", dash.screen());
+    }
 }

@@ -5,6 +5,7 @@ mod bisect;
 mod captures;
 mod changes;
 mod compare;
+mod compare_revisions;
 mod composer;
 mod config;
 mod config_edit;

@@ -49,7 +49,7 @@ pub use logs::{LogAsk, LogFilter, LogFollower, LogKind, LogPage, LogScope};
 pub use newest::{Newest, named_newest};
 pub use pages::Pages;
 pub use reproduce::{ReproduceIntent, ReproducePlan, Reproduced, StateDifference};
-pub use resources::{AppliedResource, CRON_FIELDS, ResourceIntent, ResourcePlan, assistant_changes};
+pub use resources::{AppliedResource, CRON_FIELDS, ResourceIntent, ResourcePlan, assistant_changes, assistant_fields};
 pub use retry::Retry;
 pub use stream::EventStream;
 pub use thread_actions::{

@@ -137,8 +137,8 @@ impl AgentServer {
     }
 }
 
-/// Returns the fields that a version has of its own, for comparisons.
-fn only_fields(row: &Value) -> Value {
+/// Returns the fields that a version has of its own, for comparisons: not its number and its times.
+pub fn only_fields(row: &Value) -> Value {
     FIELDS.into_iter().map(|field| (field.to_string(), row[field].clone())).collect()
 }
 

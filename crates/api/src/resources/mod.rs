@@ -5,7 +5,7 @@ mod assistants;
 mod crons;
 mod store;
 
-pub use assistants::changes_between as assistant_changes;
+pub use assistants::{changes_between as assistant_changes, only_fields as assistant_fields};
 pub use crons::CRON_FIELDS;
 
 use super::answer::Service;

@@ -27,9 +27,17 @@ pub struct Change {
 /// secret only the fact of a change is reported, so both records must be unmasked; masked ones show only added and removed
 /// names.
 pub fn compare(before: &Value, after: &Value) -> Vec<Change> {
-    let mut changes = Vec::new();
-    walk("", before, after, &mut changes);
-    changes
+    let mut changes = Changes { all: Vec::new(), with_equal: false };
+    changes.walk("", before, after);
+    changes.all
+}
+
+/// Returns all values of two records side by side, also those that are equal; see [`compare`]. Of a secret it only says whether it
+/// is there.
+pub(super) fn side_by_side(a: &Value, b: &Value) -> Vec<Change> {
+    let mut changes = Changes { all: Vec::new(), with_equal: true };
+    changes.walk("", a, b);
+    changes.all
 }
 
 /// Removes fields that always differ between revisions: id, times and status.
@@ -79,63 +87,76 @@ impl Change {
 /// Fields by their names, in the server's order.
 type Named<'v> = Vec<(&'v str, &'v Value)>;
 
-fn walk(path: &str, before: &Value, after: &Value, changes: &mut Vec<Change>) {
-    if same(before, after) {
-        return;
-    }
-    // Report added and removed objects field by field, too.
-    let found = |old: &Named<'_>, new: &Named<'_>| !(old.is_empty() && new.is_empty());
-    if let (Some(old), Some(new)) = (fields(before), fields(after))
-        && found(&old, &new)
-    {
-        for (name, before, after) in paired(&old, &new) {
-            let path = step(path, name);
-            if holds_secrets(name, before) || holds_secrets(name, after) {
-                secrets(&path, before, after, changes);
-            } else if is_secret(name, before) || is_secret(name, after) {
-                hidden(&path, before, after, changes);
-            } else {
-                walk(&path, before, after, changes);
-            }
-        }
-    } else if let (Some(old), Some(new)) = (items(before), items(after))
-        && found(&old, &new)
-    {
-        for (name, before, after) in paired(&old, &new) {
-            walk(&format!("{path}[{name}]"), before, after, changes);
-        }
-    } else {
-        push(path, before, after, changes);
-    }
+/// The changes that were found.
+struct Changes {
+    all: Vec<Change>,
+    /// Whether equal values count, too.
+    with_equal: bool,
 }
 
-/// Compares secrets by name, in either of the two forms; values without names are compared as a whole.
-fn secrets(path: &str, before: &Value, after: &Value, changes: &mut Vec<Change>) {
-    let by_name = |value| items(value).or_else(|| fields(value));
-    match (by_name(before), by_name(after)) {
-        (Some(old), Some(new)) => {
+impl Changes {
+    fn walk(&mut self, path: &str, before: &Value, after: &Value) {
+        if !self.counts(before, after) {
+            return;
+        }
+        // Report added and removed objects field by field, too.
+        let found = |old: &Named<'_>, new: &Named<'_>| !(old.is_empty() && new.is_empty());
+        if let (Some(old), Some(new)) = (fields(before), fields(after))
+            && found(&old, &new)
+        {
             for (name, before, after) in paired(&old, &new) {
-                hidden(&format!("{path}[{name}]"), before, after, changes);
+                let path = step(path, name);
+                if holds_secrets(name, before) || holds_secrets(name, after) {
+                    self.secrets(&path, before, after);
+                } else if is_secret(name, before) || is_secret(name, after) {
+                    self.hidden(&path, before, after);
+                } else {
+                    self.walk(&path, before, after);
+                }
             }
+        } else if let (Some(old), Some(new)) = (items(before), items(after))
+            && found(&old, &new)
+        {
+            for (name, before, after) in paired(&old, &new) {
+                self.walk(&format!("{path}[{name}]"), before, after);
+            }
+        } else {
+            self.push(path, before, after);
         }
-        _ => hidden(path, before, after, changes),
     }
-}
 
-fn hidden(path: &str, before: &Value, after: &Value, changes: &mut Vec<Change>) {
-    if !same(before, after) {
-        let mask = |value: &Value| (!value.is_null()).then(|| MASK.into());
-        changes.push(Change { path: path.into(), before: mask(before), after: mask(after) });
+    /// Compares secrets by name, in either of the two forms; values without names are compared as a whole.
+    fn secrets(&mut self, path: &str, before: &Value, after: &Value) {
+        let by_name = |value| items(value).or_else(|| fields(value));
+        match (by_name(before), by_name(after)) {
+            (Some(old), Some(new)) => {
+                for (name, before, after) in paired(&old, &new) {
+                    self.hidden(&format!("{path}[{name}]"), before, after);
+                }
+            }
+            _ => self.hidden(path, before, after),
+        }
     }
-}
 
-fn push(path: &str, before: &Value, after: &Value, changes: &mut Vec<Change>) {
-    let side = |value: &Value| {
-        let mut value = value.clone();
-        mask_secrets(&mut value);
-        (!value.is_null()).then_some(value)
-    };
-    changes.push(Change { path: path.into(), before: side(before), after: side(after) });
+    fn hidden(&mut self, path: &str, before: &Value, after: &Value) {
+        if self.counts(before, after) {
+            let mask = |value: &Value| (!value.is_null()).then(|| MASK.into());
+            self.all.push(Change { path: path.into(), before: mask(before), after: mask(after) });
+        }
+    }
+
+    fn push(&mut self, path: &str, before: &Value, after: &Value) {
+        let side = |value: &Value| {
+            let mut value = value.clone();
+            mask_secrets(&mut value);
+            (!value.is_null()).then_some(value)
+        };
+        self.all.push(Change { path: path.into(), before: side(before), after: side(after) });
+    }
+
+    fn counts(&self, before: &Value, after: &Value) -> bool {
+        if self.with_equal { !(before.is_null() && after.is_null()) } else { !same(before, after) }
+    }
 }
 
 /// The fields of an object; none of null.
@@ -184,7 +205,7 @@ fn step(path: &str, name: &str) -> String {
 }
 
 /// Equal, where 1 and 1.0 are: servers write numbers either way.
-fn same(a: &Value, b: &Value) -> bool {
+pub(super) fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(x), Value::Number(y)) if x.is_f64() || y.is_f64() => x.as_f64() == y.as_f64(),
         _ => a == b,

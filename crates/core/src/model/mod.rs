@@ -7,6 +7,7 @@ mod auth;
 mod checkpoints;
 mod collection;
 mod compare;
+mod configuration;
 mod curl;
 mod deployment;
 mod failure;
@@ -51,6 +52,7 @@ pub use checkpoints::{
 };
 pub use collection::{Collection, Field, GithubApp};
 pub use compare::{Change, compare, without_natural};
+pub use configuration::{Configuration, KeyRelation, KeyRow, KeyTable, KeyValue};
 pub use curl::{KEY_PLACE, PlainRequest, TOKEN_PLACE};
 pub use deployment::{Deployment, DeploymentState, NO_URL, Secret, SourceConfig, SourceRevisionConfig};
 pub use failure::{

@@ -83,6 +83,7 @@ pub async fn load_side(server: &AgentServer, request: &SideRequest) -> Result<Si
             side.status = "interrupted".into();
         }
         side.is_running = of.is_active();
+        side.revision.clone_from(&of.revision);
         side.retries = of.attempt.unwrap_or(1).saturating_sub(1);
         side.assistant_id = side.assistant_id.take().or(Some(of.assistant_id.clone()).filter(|id| !id.is_empty()));
     }

@@ -185,6 +185,9 @@ pub struct Side {
     /// How its newest run ended, or its status, as the server or the recording says.
     #[serde(default)]
     pub status: String,
+    /// The revision of the deployment that ran it, if a run's record names one: by its id or its commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
     /// Whether more steps may follow.
     #[serde(default)]
     pub is_running: bool,
@@ -210,6 +213,7 @@ impl Side {
             graph_id: None,
             assistant_id: None,
             status: String::new(),
+            revision: None,
             is_running: false,
             retries: 0,
             steps: Vec::new(),

@@ -1,7 +1,7 @@
 //! Short texts of a comparison, shared by the page and the command.
 
 use super::align::{Comparability, Comparison, Row, Totals};
-use super::steps::{Step, StepKind, StepState};
+use super::steps::{Side, SideSource, Step, StepKind, StepState};
 use runtail_core::text::{count, duration};
 use std::time::Duration;
 
@@ -56,6 +56,28 @@ impl Step {
             ([], [call]) => call.clone(),
             ([], calls) => format!("{} calls", calls.len()),
             (results, _) => results.join(", "),
+        }
+    }
+}
+
+impl Side {
+    /// Returns its state in the words of a thread's runs; empty if it is unknown.
+    pub fn state(&self) -> &str {
+        let has = |state: StepState| self.steps.iter().any(|step| step.state == state);
+        let is_recording = matches!(self.source, SideSource::Recording { .. });
+        match self.status.as_str() {
+            "pending" | "queued" => "queued",
+            _ if self.is_running => "running",
+            "success" => "finished",
+            "error" => "failed",
+            "timeout" => "timed out",
+            "cancelled" | "canceled" => "cancelled",
+            // Servers give a cancelled run the same status as one that asks.
+            "interrupted" if is_recording || has(StepState::Waiting) => "paused to ask",
+            "interrupted" if has(StepState::Stopped) => "cancelled",
+            "detached" => "still running when recorded",
+            "unknown" => "outcome unknown",
+            other => other,
         }
     }
 }

@@ -247,7 +247,7 @@ impl App {
         self.deployments
             .histories
             .retain(|row, _| row.split_once('/').is_some_and(|(profile, _)| keeps_target(profile)));
-        self.deployments.compared.take_if(|of| !keeps_target(&of.profile));
+        self.deployments.compared.retain(|of| keeps_target(&of.profile));
         self.pending_record.take_if(|what| !keeps_target(what.profile()));
         for overlay in std::mem::take(&mut self.overlays) {
             match overlay {

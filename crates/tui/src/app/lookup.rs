@@ -8,6 +8,7 @@ use crate::features::stream::viewer::{VIEWS, Viewer};
 use crate::input::action::{Action, Context};
 use crate::input::keymap::Binding;
 use crate::session::Lookup;
+use crate::session::compare::SideRef;
 use crate::session::destination::ArgumentKind;
 use crate::session::loaded::Loaded;
 use crate::session::msg::{RevisionRef, ServerRef, ThreadRef};
@@ -248,6 +249,14 @@ impl Lookup for App {
         known.find(|revision| revision.id == *of.revision)
     }
 
+    fn marked_runs(&self, thread: &ThreadRef) -> Vec<String> {
+        let run = |side: &SideRef| match side {
+            SideRef::Thread(of, Some(run)) if of == thread => Some(run.clone()),
+            _ => None,
+        };
+        self.agent.marked.iter().filter_map(run).collect()
+    }
+
     fn revisions(&self, server: &ServerRef) -> Option<KnownRevisions> {
         let rows = &self.deployments.list.rows;
         let row = rows.iter().find(|row| row.profile_name == server.profile && row.name == *server.name)?;
@@ -255,7 +264,10 @@ impl Lookup for App {
         let newest = row.newest_id().map(str::to_string);
         let history = self.deployments.histories.get(&row.id);
         let listed = history.into_iter().flat_map(|history| &history.revisions);
-        let listed = listed.map(|one| {
+        // Only the selected deployment's revisions are listed; the newest one of each is known.
+        let is_listed = |one: &Revision| listed.clone().any(|other| other.id == one.id);
+        let newest_record = row.newest.as_ref().filter(|one| !is_listed(one));
+        let listed = listed.clone().chain(newest_record).map(|one| {
             let made_from = one.source_revision_config.made_from();
             (one.id.clone(), made_from.map(|name| text::seen(&name, 40)))
         });

@@ -9,7 +9,7 @@ use crate::features::compare::ComparePage;
 use crate::features::composer::Composer;
 use crate::features::deployments::Deployments;
 use crate::features::diagnostics::doctor::Doctor;
-use crate::features::diagnostics::explain::{Comparison, Explained};
+use crate::features::diagnostics::explain::Explained;
 use crate::features::help::Keys;
 use crate::features::inspector::Document;
 use crate::features::logs::state::LogView;
@@ -88,7 +88,6 @@ impl App {
                 self.push(Paged::new(page));
                 return vec![effect];
             }
-            Route::Comparison { title, changes } => self.push(Paged::new(Comparison { title, changes })),
             Route::DeploymentDocument(profile, id, name) => {
                 // Shown only if it is still awaited when it arrives, because it would cover the user's current work.
                 self.pending_record = Some(Described::Deployment(profile.clone(), id.clone(), name.clone()));
@@ -164,6 +163,7 @@ impl App {
                 }
             }
             Route::Compare(sides) => self.open_comparison(sides),
+            Route::CompareVersions(versions) => self.push(ComparePage::of_versions(*versions)),
             Route::Recording(file) => self.open_recording(file),
             Route::Logs(kind, of) => self.open_logs(kind, of),
         }
@@ -187,15 +187,33 @@ impl App {
                 Some(SideRef::Thread(thread, None))
             }
         };
-        let marked = self.agent.marked_sides().pop();
-        if let Some(other) = marked.or_else(shown).filter(|other| sides.len() == 1 && sides.first() != Some(other)) {
+        let is_configuration = |side: &SideRef| side.configuration().is_some();
+        let other = match sides.as_slice() {
+            [one] if is_configuration(one) => {
+                let marked = self.deployments.marked_sides().into_iter();
+                marked.rev().find(|marked| marked != one)
+            }
+            [one] => self.agent.marked_sides().pop().or_else(shown).filter(|other| other != one),
+            _ => None,
+        };
+        if let Some(other) = other {
             sides.insert(0, other);
         }
-        // A saved comparison has both sides.
-        if sides.is_empty() || matches!(sides.as_slice(), [SideRef::Thread(..)]) {
-            let key = self.session.key("server.mark");
-            return self
-                .notify(true, format!("Compare with what? Mark a thread or a run with {key}, or name two sides."));
+        match sides.as_slice() {
+            [a, b] if is_configuration(a) != is_configuration(b) => {
+                return self.notify(true, "A deployment can only be compared with another deployment.");
+            }
+            [one] if is_configuration(one) => {
+                let key = self.session.key("deployments.mark");
+                return self.notify(true, format!("Compare with what? Mark a deployment with {key}, or name two."));
+            }
+            // A saved comparison has both sides.
+            [] | [SideRef::Thread(..)] => {
+                let key = self.session.key("server.mark");
+                let text = format!("Compare with what? Mark a thread or a run with {key}, or name two sides.");
+                return self.notify(true, text);
+            }
+            _ => {}
         }
         let page = ComparePage::new(self.session.next_stream.take(), sides);
         self.push(page);

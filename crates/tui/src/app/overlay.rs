@@ -58,7 +58,6 @@ overlays! {
     Journal(changes::journal::JournalView);
     Entry(Paged<changes::journal::Entry>);
     Explain(Paged<diagnostics::explain::Explained>);
-    Difference(Paged<diagnostics::explain::Comparison>);
     Doctor(Paged<diagnostics::doctor::Doctor>);
     Answer(thread::answer::AnswerCard);
     Why(Paged<thread::why::WhyPage>);

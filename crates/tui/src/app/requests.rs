@@ -124,6 +124,14 @@ impl App {
                 }
             }
             Request::BeginTyping => self.begin_typing(),
+            Request::MarkSide(side) => {
+                let requests = self.agent.mark_side(side);
+                return self.apply(requests);
+            }
+            Request::CompareSide(side) => {
+                let requests = self.agent.compare_side(side);
+                return self.apply(requests);
+            }
             Request::Prefer(pref) => self.prefer(pref),
             Request::UseProfiles(list) => return self.activate_profiles(list),
             Request::DefineProfile(text) => return self.define_profile(&text),

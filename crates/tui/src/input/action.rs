@@ -96,7 +96,7 @@ impl Context {
             Context::Save => "Confirming a configuration change",
             Context::FirstRun => "First run",
             Context::Inbox => "Inbox",
-            Context::Compare => "Comparing runs",
+            Context::Compare => "Comparing runs and revisions",
             Context::Glance => "At a glance",
             Context::Graph => "Graph of an assistant",
             Context::Help => "Help",

@@ -1,7 +1,8 @@
 //! The sides of a comparison.
 
 use super::Session;
-use super::msg::{ServerRef, ThreadRef};
+use super::msg::{RevisionRef, ServerRef, ThreadRef};
+use runtail_core::model::Configuration;
 use runtail_core::text::{clean, short_id};
 use runtail_stream::comparison::{FileContents, SideRequest};
 use std::path::PathBuf;
@@ -14,16 +15,56 @@ pub enum SideRef {
     Thread(ThreadRef, Option<String>),
     /// A recording, or a saved comparison, which has both sides.
     File(PathBuf),
+    /// The configuration of a revision.
+    Configuration(ConfigurationRef),
+}
+
+/// A revision whose configuration is compared.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ConfigurationRef {
+    pub profile: Arc<str>,
+    /// The deployment's id.
+    pub deployment: Arc<str>,
+    /// The deployment's name, for titles.
+    pub name: Arc<str>,
+    /// The revision's id; none for the newest one.
+    pub revision: Option<Arc<str>>,
+}
+
+impl ConfigurationRef {
+    /// Returns the configuration of a revision. `name`: of its deployment.
+    pub fn of_revision(of: &RevisionRef, name: &str) -> ConfigurationRef {
+        ConfigurationRef {
+            profile: of.profile.clone(),
+            deployment: of.deployment.clone(),
+            name: name.into(),
+            revision: Some(of.revision.clone()),
+        }
+    }
+
+    /// Returns its deployment as a place on the screen: `eu › support-bot`.
+    pub fn place(&self, session: &Session) -> String {
+        let region = session.profile(&self.profile).map_or(&*self.profile, |profile| profile.tag());
+        format!("{} › {}", clean(region), clean(&self.name))
+    }
+}
+
+/// The contents of a side.
+#[derive(Debug, Clone)]
+pub enum SideContents {
+    Steps(Arc<FileContents>),
+    Configuration(Arc<Configuration>),
 }
 
 /// A loaded side, or why it can't be loaded.
-pub type SideLoaded = Result<Arc<FileContents>, String>;
+pub type SideLoaded = Result<SideContents, String>;
 
 impl SideRef {
     /// Returns the profile whose key is used.
     pub fn profile(&self) -> Option<&str> {
         match self {
             SideRef::Thread(thread, _) => Some(&thread.server.profile),
+            SideRef::Configuration(of) => Some(&of.profile),
             SideRef::File(_) => None,
         }
     }
@@ -36,6 +77,18 @@ impl SideRef {
                 format!("{} › {}, run {}", place(&thread.server), short_id(&thread.id), short_id(run))
             }
             SideRef::File(path) => clean(&path.to_string_lossy()).into_owned(),
+            SideRef::Configuration(of) => {
+                let revision = of.revision.as_deref().map(|id| format!(" › {}", short_id(id)));
+                format!("{} › {}{}", clean(&of.profile), clean(&of.name), revision.unwrap_or_default())
+            }
+        }
+    }
+
+    /// Returns the configuration that it names.
+    pub fn configuration(&self) -> Option<&ConfigurationRef> {
+        match self {
+            SideRef::Configuration(of) => Some(of),
+            _ => None,
         }
     }
 
@@ -50,8 +103,15 @@ impl SideRef {
 
     /// Returns whether servers of two profiles are shown as the same place.
     pub fn looks_like(&self, other: &SideRef, session: &Session) -> bool {
-        let (SideRef::Thread(a, _), SideRef::Thread(b, _)) = (self, other) else { return false };
-        a.server.profile != b.server.profile && session.place(&a.server) == session.place(&b.server)
+        match (self, other) {
+            (SideRef::Thread(a, _), SideRef::Thread(b, _)) => {
+                a.server.profile != b.server.profile && session.place(&a.server) == session.place(&b.server)
+            }
+            (SideRef::Configuration(a), SideRef::Configuration(b)) => {
+                a.profile != b.profile && a.place(session) == b.place(session)
+            }
+            _ => false,
+        }
     }
 
     /// Returns the request that loads a thread or a run.
@@ -72,13 +132,21 @@ fn place(server: &ServerRef) -> String {
     }
 }
 
-/// Parses the sides that a command names, separated by spaces: `T`, `T/R`, `PROFILE/DEPLOYMENT:T[/R]` or a file. `open` is the
-/// server of a thread without a place, `known` are those that can be named.
+/// A listed deployment: its profile, id and name.
+pub type Listed = (Arc<str>, Arc<str>, Arc<str>);
+
+/// Parses the sides that a command names, separated by spaces: `T`, `T/R`, `PROFILE/DEPLOYMENT:T[/R]`, `PROFILE/DEPLOYMENT` or a
+/// file. `open` is the server of a thread without a place, `known` are those that can be named.
 ///
 /// # Errors
 /// Why a side can't be understood.
-pub fn parse_sides(text: &str, open: Option<&ServerRef>, known: &[ServerRef]) -> Result<Vec<SideRef>, String> {
-    text.split_whitespace().map(|word| parse_side(word, open, known)).collect()
+pub fn parse_sides(
+    text: &str,
+    open: Option<&ServerRef>,
+    known: &[ServerRef],
+    deployments: &[Listed],
+) -> Result<Vec<SideRef>, String> {
+    text.split_whitespace().map(|word| parse_side(word, open, known, deployments)).collect()
 }
 
 /// Finds an agent server by its name, as `PROFILE/DEPLOYMENT`, or by its address.
@@ -101,7 +169,21 @@ pub fn parse_server<'a>(place: &str, known: &'a [ServerRef]) -> Result<&'a Serve
     }
 }
 
-fn parse_side(word: &str, open: Option<&ServerRef>, known: &[ServerRef]) -> Result<SideRef, String> {
+fn parse_side(
+    word: &str,
+    open: Option<&ServerRef>,
+    known: &[ServerRef],
+    deployments: &[Listed],
+) -> Result<SideRef, String> {
+    let is_named = |(profile, _, name): &&Listed| format!("{profile}/{name}") == word;
+    if let Some((profile, id, name)) = deployments.iter().find(is_named) {
+        return Ok(SideRef::Configuration(ConfigurationRef {
+            profile: profile.clone(),
+            deployment: id.clone(),
+            name: name.clone(),
+            revision: None,
+        }));
+    }
     let is_file = word.ends_with(".jsonl") || word.ends_with(".gz") || word.ends_with(".json");
     if is_file || word.starts_with(['.', '~']) || (word.starts_with('/') && !word.contains(':')) {
         return Ok(SideRef::File(PathBuf::from(word)));
@@ -138,7 +220,11 @@ mod tests {
         let thread = |server: &ServerRef, id: &str, run: Option<&str>| {
             SideRef::Thread(ThreadRef { server: server.clone(), id: id.into() }, run.map(String::from))
         };
-        let parse = |text: &str| parse_sides(text, Some(&known[0]), &known);
+        let listed: [Listed; 2] = ["d-1", "d-2"].map(|id| ("eu".into(), id.into(), format!("bot-{id}").into()));
+        let parse = |text: &str| parse_sides(text, Some(&known[0]), &known, &listed);
+        let named = parse("eu/bot-d-2").unwrap();
+        assert_eq!(named[0].configuration().map(|of| (&*of.deployment, of.revision.is_none())), Some(("d-2", true)));
+        assert_eq!(parse("eu/other").unwrap(), [thread(&known[0], "eu", Some("other"))]);
         assert_eq!(
             parse("t-1  t-2/r-2").unwrap(),
             [thread(&known[0], "t-1", None), thread(&known[0], "t-2", Some("r-2"))]
@@ -151,6 +237,6 @@ mod tests {
         assert!(parse("nope:t").unwrap_err().contains("no agent server"));
         assert!(parse("eu/bot:").unwrap_err().contains("expected"));
         assert!(parse("t/").unwrap_err().contains("expected"));
-        assert!(parse_sides("t", None, &known).unwrap_err().contains("open an agent server"));
+        assert!(parse_sides("t", None, &known, &listed).unwrap_err().contains("open an agent server"));
     }
 }

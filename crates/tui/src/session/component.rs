@@ -67,6 +67,8 @@ pub trait Lookup {
     /// Returns the revisions of the deployment of an agent server, as the deployments list has them; `None` if it has no such
     /// deployment.
     fn revisions(&self, server: &ServerRef) -> Option<KnownRevisions>;
+    /// Returns the runs of a thread that are marked for a comparison.
+    fn marked_runs(&self, thread: &ThreadRef) -> Vec<String>;
     /// Returns a revision, as the deployments list has it.
     fn revision(&self, of: &RevisionRef) -> Option<&Revision>;
     /// Returns why the assistants of the open server could not be listed.

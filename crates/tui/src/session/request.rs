@@ -11,7 +11,7 @@ use super::thread::{AnswerFrom, ThreadToAnswer};
 use crate::input::action::{Action, Context};
 use runtail_api::{ApiError, BulkAction, LogKind, ResourceIntent, SentRequest, ThreadIntent};
 use runtail_core::config::{Mouse, Profile, Timestamps};
-use runtail_core::model::{AuthAuthenticateRequest, Change, Collection, Intent, Service};
+use runtail_core::model::{AuthAuthenticateRequest, Collection, Configuration, Intent, Service};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -62,6 +62,10 @@ pub enum Request {
     Run(&'static str),
     /// Go to the nearest screen with a context, where a command of the palette works.
     GoWhere(Context, &'static str),
+    /// Mark a run for a comparison, or remove its mark.
+    MarkSide(SideRef),
+    /// Compare the marked runs and threads, or the marked one with this one.
+    CompareSide(SideRef),
     /// Change a preference.
     Prefer(Pref),
     /// Use these profiles from now on.
@@ -188,13 +192,6 @@ pub enum Route {
         /// The name of its deployment on the command line.
         address: String,
     },
-    /// The differences between two revisions.
-    Comparison {
-        /// The ids of the two revisions.
-        title: String,
-        /// The differences.
-        changes: Vec<Change>,
-    },
     /// A deployment as a document to edit, which is loaded from its server first: its profile, id and name.
     DeploymentDocument(Arc<str>, Arc<str>, String),
     /// An agent server.
@@ -243,6 +240,8 @@ pub enum Route {
     Palette(String),
     /// A comparison of these sides. With one side, the marked row or the shown thread is the other.
     Compare(Vec<SideRef>),
+    /// A comparison of two versions of an assistant.
+    CompareVersions(Box<[Configuration; 2]>),
     /// A recording.
     Recording(PathBuf),
     /// The composer of a new run on the open server.

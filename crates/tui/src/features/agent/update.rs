@@ -94,6 +94,16 @@ impl Agent {
         self.marked.iter().cloned().chain(threads).collect()
     }
 
+    /// Marks a run for a comparison, or removes its mark.
+    pub fn mark_side(&mut self, side: SideRef) -> Requests {
+        mark(&mut self.marked, side)
+    }
+
+    /// Compares what is marked, or the marked row with this one.
+    pub fn compare_side(&self, side: SideRef) -> Requests {
+        compare(&self.marked_sides(), Some(side))
+    }
+
     /// Returns the selected thread, and the selected run if runs are listed; otherwise a notice.
     fn selected_thread(server: &Server) -> Result<(ThreadRef, Option<String>), Requests> {
         let (thread, run) = match server.tab {
@@ -364,7 +374,7 @@ impl Component for Agent {
             (Compare, Tab::Assistants) => return Requests::info("Threads and runs can be compared."),
             (Mark, _) => {
                 let Some(row) = selected_side(server) else { return Requests::none() };
-                return mark(&mut self.marked, row);
+                return self.mark_side(row);
             }
             (Compare, _) => {
                 let selected = selected_side(server);

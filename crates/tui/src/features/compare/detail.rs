@@ -1,9 +1,11 @@
-//! What both sides wrote at the cursor, with the words that differ in bold.
+//! What both sides wrote at the cursor, or the values of a key, with the words that differ in bold.
 
+use super::aligned::Aligned;
 use super::page::ComparePage;
+use crate::session::Session;
 use crate::widgets::line::{Line, Tone};
 use runtail_core::text;
-use runtail_stream::comparison::{Row, Step, StepState};
+use runtail_stream::comparison::{Step, StepState};
 
 /// Maximum number of words of a side that are compared.
 const MAX_WORDS: usize = 600;
@@ -15,30 +17,65 @@ pub(super) fn title(page: &ComparePage) -> String {
     if page.shows_state {
         return "Final states".into();
     }
-    let step = || {
-        let comparison = page.comparison.as_ref()?;
-        let (a, b) = comparison.steps(page.row_at_cursor()?);
-        let step = a.or(b)?;
-        let number = step.step.map(|number| format!("Step {number} · ")).unwrap_or_default();
-        Some(format!("{number}{}", text::clean(&step.place())))
-    };
-    step().unwrap_or_else(|| "Step".into())
+    let named = page.aligned.as_ref().zip(page.at_cursor()).and_then(|(aligned, at)| name(aligned, at));
+    named.unwrap_or_else(|| if page.is_of_keys() { "Key".into() } else { "Step".into() })
+}
+
+/// Returns the name of a row: `Step 3 · chat`, or the path of a key.
+pub(super) fn name(aligned: &Aligned, at: usize) -> Option<String> {
+    match aligned {
+        Aligned::Keys(keys) => keys.path(at).map(|path| text::clean(path).into_owned()),
+        Aligned::Steps(comparison) => {
+            let (a, b) = comparison.steps(comparison.rows.get(at)?);
+            let step = a.or(b)?;
+            let number = step.step.map(|number| format!("Step {number} · ")).unwrap_or_default();
+            let tools: String = step.results.iter().map(|tool| format!(" · {tool}")).collect();
+            Some(format!("{number}{}", text::clean(&(step.place() + &tools))))
+        }
+    }
 }
 
 /// Returns the lines of a row for both sides.
-pub(super) fn lines(page: &ComparePage, row: &Row, widths: [usize; 2]) -> [Vec<Line>; 2] {
-    let Some(comparison) = &page.comparison else { return [Vec::new(), Vec::new()] };
-    let (a, b) = comparison.steps(row);
-    let texts = [said(a), said(b)];
-    let words: [Vec<&str>; 2] = [words(&texts[0]), words(&texts[1])];
-    let is_both = a.is_some() && b.is_some();
-    let (of_a, of_b) = if is_both { changed(&words[0], &words[1]) } else { (Vec::new(), Vec::new()) };
-    let tone = |step: Option<&Step>| match step {
-        Some(step) if step.state == StepState::Failed => Tone::Bad,
-        Some(_) => Tone::Plain,
-        None => Tone::Dim,
+pub(super) fn lines(aligned: &Aligned, session: &Session, at: usize, widths: [usize; 2]) -> [Vec<Line>; 2] {
+    let sides: [(String, Tone, bool); 2] = match aligned {
+        Aligned::Steps(comparison) => {
+            let Some(row) = comparison.rows.get(at) else { return Default::default() };
+            let (a, b) = comparison.steps(row);
+            [a, b].map(|step| {
+                let tone = match step {
+                    Some(step) if step.state == StepState::Failed => Tone::Bad,
+                    Some(_) => Tone::Plain,
+                    None => Tone::Dim,
+                };
+                (said(step), tone, step.is_some())
+            })
+        }
+        Aligned::Keys(keys) => [0, 1].map(|which| match keys.value(at, which, session) {
+            Some(value) => (cleaned(&value), Tone::Plain, true),
+            None => (keys.without_value(at, which).to_string(), Tone::Dim, false),
+        }),
     };
-    [wrapped(&words[0], &of_a, tone(a), widths[0]), wrapped(&words[1], &of_b, tone(b), widths[1])]
+    let words: [Vec<&str>; 2] = [words(&sides[0].0), words(&sides[1].0)];
+    let is_both = sides[0].2 && sides[1].2;
+    let (of_a, of_b) = if is_both { changed(&words[0], &words[1]) } else { (Vec::new(), Vec::new()) };
+    [wrapped(&words[0], &of_a, sides[0].1, widths[0]), wrapped(&words[1], &of_b, sides[1].1, widths[1])]
+}
+
+/// Returns what the side with the focus wrote at the cursor, or its value there, else that of the other one.
+pub(super) fn copied(page: &ComparePage) -> Option<String> {
+    let at = page.at_cursor()?;
+    match page.aligned.as_ref()? {
+        Aligned::Steps(comparison) => {
+            let (a, b) = comparison.steps(comparison.rows.get(at)?);
+            let (own, other) = if page.focus == 0 { (a, b) } else { (b, a) };
+            Some(own.or(other)?.said().join("\n"))
+        }
+        Aligned::Keys(keys) => keys.copied(at, page.focus).or_else(|| keys.copied(at, 1 - page.focus)),
+    }
+}
+
+fn cleaned(text: &str) -> String {
+    text::clean_lines(text::head(text, MAX_TEXT)).into_owned()
 }
 
 fn said(step: Option<&Step>) -> String {
@@ -52,7 +89,7 @@ fn said(step: Option<&Step>) -> String {
             lines => lines.join("\n"),
         },
     };
-    text::clean_lines(text::head(&whole, MAX_TEXT)).into_owned()
+    cleaned(&whole)
 }
 
 /// Splits a text into words, each with the white space after it.

@@ -1,7 +1,9 @@
-//! Two runs, threads or recordings side by side. [`ComparePage`] holds the sides and the cursor; `view` draws the wide form with
-//! two regions, `narrow` the list for small terminals, `detail` what both sides wrote at the cursor.
+//! Two runs, threads, recordings or revisions side by side. [`ComparePage`] holds the sides and the cursor; `aligned` the rows of steps
+//! or of keys, `view` draws the wide form with two regions, `narrow` the list for small terminals, `detail` the values at the cursor.
 
+mod aligned;
 mod detail;
+mod keys;
 mod narrow;
 mod page;
 mod view;

@@ -1,8 +1,10 @@
 //! The form for small terminals: one list with the verdict first, the details below.
 
-use super::detail;
+use super::aligned::Aligned;
+use super::keys::Keys;
 use super::page::{ComparePage, Shown};
-use super::view::{sign_tone, verdict_tone, what};
+use super::view::{sign_tone, title, verdict_tone, what};
+use super::{detail, keys};
 use crate::session::Cx;
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
@@ -20,42 +22,54 @@ pub(super) struct Layout {
     detail: Area,
 }
 
-/// Lays out the page: two lines with the sides, a line with what they have in common, rows, details, totals.
-pub(super) fn layout((w, h): (u16, u16)) -> Layout {
+/// Lays out the page: two lines with the sides, a line with what they have in common, rows, details, totals. What steps wrote
+/// needs more room than the value of a key; the list leaves the details the rows that it doesn't need.
+pub(super) fn layout((w, h): (u16, u16), needed: Option<usize>, is_of_keys: bool) -> Layout {
     let body = h.saturating_sub(7);
-    let below = (body / 2).clamp(2, 9);
-    let rows = Area { x: 0, y: 4, w, h: body.saturating_sub(below + 1) };
+    let least = if is_of_keys { (body / 4).clamp(2, 4) } else { (body / 2).clamp(2, 9) };
+    let most = body.saturating_sub(least + 1);
+    let count = needed.map_or(most, |needed| u16::try_from(needed).unwrap_or(most).clamp(2.min(most), most));
+    let below = body.saturating_sub(count + 1);
+    let rows = Area { x: 0, y: 4, w, h: count };
     Layout { rows, detail: Area { x: 1, y: rows.y + rows.h + 1, w: w.saturating_sub(2), h: below } }
 }
 
 /// Draws the page.
 pub(super) fn draw(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let (w, h) = cx.session.size;
-    let layout = layout((w, h));
+    let layout = layout((w, h), page.needed(), page.is_of_keys());
     canvas.clear(Area { x: 0, y: 1, w, h: h.saturating_sub(2) });
     for (which, name) in ["A", "B"].into_iter().enumerate() {
         let tone = if page.focus == which { Tone::Focus } else { Tone::Dim };
-        let side = page.side(which);
-        let status = side.map(|side| if side.is_running { "running" } else { &*side.status }).unwrap_or_default();
+        let state = page.side(which).map(|side| text::clean(side.state()).into_owned());
+        // The title of a revision has its commit.
+        let commit = || page.made_from(which).filter(|_| page.is_of_deployments());
+        let status = state.or_else(commit).unwrap_or_default();
         let mut line = Line::of(tone, &format!("{name}  ")).with(Tone::Plain, &page.title(cx.session, which));
         if let Some(error) = page.missing(which) {
             line = line.right(error.map_or(Tone::Dim, |_| Tone::Bad), error.unwrap_or("loading…"));
         } else {
-            line = line.right(Tone::Dim, status);
+            line = line.right(Tone::Dim, &status);
         }
         canvas.line_for_right(1, 1 + which as u16, w.saturating_sub(2), &line);
     }
-    let Some(comparison) = &page.comparison else { return };
-    let first = comparison.first_difference().map(|first| format!("First difference: {}", text::clean(&first)));
-    let same = || (comparison.is_same() == Some(true)).then(|| "No differences".to_string());
-    let head = comparison.not_comparable().or(first).or_else(same).unwrap_or_default();
-    canvas.line(1, 3, w.saturating_sub(2), &Line::of(Tone::Strong, &head).right(Tone::Dim, &comparison.common()));
+    let Some(aligned) = &page.aligned else { return };
+    let first = || aligned.first_name().map(|first| format!("First difference: {first}"));
+    let same = || aligned.no_difference().map(str::to_string);
+    let head = aligned.not_comparable().or_else(first).or_else(same).unwrap_or_default();
+    canvas.line(1, 3, w.saturating_sub(2), &Line::of(Tone::Strong, &head).right(Tone::Dim, &aligned.common()));
     let flat = Flat { first: 0, end: page.shown.len() as u64 };
     for (n, line) in window(&flat, page.place.top, layout.rows.h.into()).enumerate() {
         let y = layout.rows.y + n as u16;
         let is_selected = line.key == page.place.cursor.key;
         let shown = match page.shown.get(line.key as usize) {
-            Some(Shown::Row(at)) => row(comparison, &comparison.rows[*at], is_selected),
+            Some(Shown::Row(at)) => match aligned {
+                Aligned::Steps(comparison) => match comparison.rows.get(*at) {
+                    Some(of) => row(comparison, of, is_selected),
+                    None => continue,
+                },
+                Aligned::Keys(keys) => key_row(keys, *at, is_selected, w.saturating_sub(4).into(), cx),
+            },
             Some(Shown::Equal(_, count)) => Line::of(Tone::Dim, &format!("= {count} equal")),
             None => continue,
         };
@@ -64,9 +78,22 @@ pub(super) fn draw(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
             canvas.text(1, y, 1, "▌", canvas.theme.style(Tone::Accent));
         }
     }
-    details(page, layout.detail, canvas);
-    for (n, (name, line)) in ["A", "B"].into_iter().zip(comparison.total_lines()).enumerate() {
-        let line = Line::of(Tone::Dim, &format!("Total {name}  ")).with(Tone::Plain, &line);
+    let is_listed = aligned.not_comparable().is_none();
+    if is_listed || page.shows_state {
+        details(page, layout.detail, cx, canvas);
+    }
+    let totals = match aligned {
+        Aligned::Steps(comparison) => {
+            let [a, b] = comparison.total_lines();
+            [("Total A  ", a), ("Total B  ", b)]
+        }
+        Aligned::Keys(keys) => {
+            let [a, b] = keys.totals(&cx.session.key("compare.commits"));
+            [("", a), ("", b)]
+        }
+    };
+    for (n, (name, line)) in totals.into_iter().enumerate() {
+        let line = Line::of(Tone::Dim, name).with(Tone::Plain, &line);
         canvas.line(1, h.saturating_sub(3) + n as u16, w.saturating_sub(2), &line);
     }
 }
@@ -93,6 +120,37 @@ fn row(comparison: &Comparison, row: &Row, is_selected: bool) -> Line {
     if matches!(row.verdict, Verdict::Differs(_)) { line.right(Tone::Plain, &what) } else { line }
 }
 
+/// Returns a row of a key: `≠ branch  A main │ B hotfix`.
+fn key_row(of: &Keys, at: usize, is_selected: bool, width: usize, cx: &Cx<'_>) -> Line {
+    let verdict = of.verdict(at);
+    let (tone, sign) = verdict.as_ref().map_or((Tone::Dim, " "), |verdict| (verdict_tone(verdict), verdict.sign()));
+    let mut line = Line::of(tone, &format!("{sign} "));
+    let room = keys::key_width(of, width).min(width * 3 / 10);
+    let name = keys::fit_end(&of.name(at), room);
+    line.push(if is_selected { Tone::Strong } else { Tone::Plain }, &name);
+    line.push(Tone::Plain, &" ".repeat(room.saturating_sub(text::width(&name))));
+    let half = width.saturating_sub(line.width() + 8) / 2;
+    for (which, side) in ["  A ", " │ B "].into_iter().enumerate() {
+        line.push(Tone::Dim, side);
+        let start = line.width();
+        let cells = of.cells(at, which, cx.session);
+        if cells.left.is_empty() {
+            line.push(Tone::Dim, "–");
+        }
+        let mut rest = half;
+        for piece in cells.left {
+            let fitted = text::fit(&piece.text, rest).into_owned();
+            rest = rest.saturating_sub(text::width(&fitted));
+            line.push(piece.tone, &fitted);
+        }
+        if which == 0 {
+            let used = line.width();
+            line.push(Tone::Plain, &" ".repeat((start + half).saturating_sub(used)));
+        }
+    }
+    line
+}
+
 fn cell(line: &mut Line, step: &Step) {
     let parts = [step.tools(), step.took()];
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
@@ -104,17 +162,16 @@ fn cell(line: &mut Line, step: &Step) {
 }
 
 /// Draws what both sides wrote, A above B.
-fn details(page: &ComparePage, area: Area, canvas: &mut Canvas<'_>) {
+fn details(page: &ComparePage, area: Area, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let style = canvas.theme.style(Tone::Dim);
     canvas.text(0, area.y - 1, area.w + 2, &"─".repeat(usize::from(area.w) + 2), style);
-    let title = format!(" {} ", detail::title(page));
-    canvas.text(2, area.y - 1, area.w.saturating_sub(4), &title, canvas.theme.style(Tone::Strong));
+    title(canvas, 2, area.y - 1, area.w.saturating_sub(4), Tone::Strong, &detail::title(page));
     let lines: Vec<Line> = if page.shows_state {
         page.state_lines().to_vec()
     } else {
-        let Some(row) = page.row_at_cursor() else { return };
         let width = usize::from(area.w.saturating_sub(3));
-        let [a, b] = detail::lines(page, row, [width, width]);
+        let Some((aligned, at)) = page.aligned.as_ref().zip(page.at_cursor()) else { return };
+        let [a, b] = detail::lines(aligned, cx.session, at, [width, width]);
         // Each side gets at least half of the lines.
         let height = usize::from(area.h);
         let of_b = b.len().min((height / 2).max(height.saturating_sub(a.len())));
@@ -142,8 +199,11 @@ mod tests {
     #[test]
     fn parts_fit_every_size() {
         for h in 12..60 {
-            let layout = layout((80, h));
-            assert!(layout.rows.h >= 2 && layout.detail.y + layout.detail.h < h - 2, "{h}: {layout:?}");
+            for (needed, is_of_keys) in [(None, false), (Some(0), true), (Some(12), true), (Some(400), false)] {
+                let layout = layout((80, h), needed, is_of_keys);
+                assert!(layout.rows.h >= 2 && layout.detail.y + layout.detail.h < h - 2, "{h}: {layout:?}");
+                assert!(layout.detail.h >= 2, "{h}: {layout:?}");
+            }
         }
     }
 }

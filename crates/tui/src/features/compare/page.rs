@@ -1,17 +1,21 @@
 //! The page: its sides, its cursor and its keys.
 
-use super::{narrow, view};
+use super::aligned::{Aligned, Loaded};
+use super::{detail, narrow, view};
 use crate::input::action::{Action, Context};
-use crate::session::compare::{SideLoaded, SideRef};
-use crate::session::msg::{Effect, Epoch, FileStep, Subscription, SubscriptionId, SubscriptionKind};
+use crate::session::compare::{ConfigurationRef, SideContents, SideLoaded, SideRef};
+use crate::session::msg::{
+    Described, Effect, Epoch, FileStep, RevisionRef, Subscription, SubscriptionId, SubscriptionKind,
+};
 use crate::session::request::StreamCommand;
 use crate::session::{Component, Cx, Requests, Route, Session};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::diff_lines;
 use crate::widgets::line::Line;
 use crate::widgets::scroll::{Flat, LinePos, Place};
+use runtail_core::model::Configuration;
 use runtail_core::text;
-use runtail_stream::comparison::{Comparison, FileContents, Row, Side, SideSource, Step, Verdict};
+use runtail_stream::comparison::{FileContents, Side, SideSource, Step, Verdict};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -34,7 +38,7 @@ pub(super) enum Shown {
 struct PageSide {
     /// Where it is loaded from; none for the second side of a saved comparison.
     from: Option<SideRef>,
-    loaded: Option<Side>,
+    loaded: Option<Loaded>,
     error: Option<String>,
 }
 
@@ -44,7 +48,7 @@ pub struct ComparePage {
     /// Its number in this session.
     pub number: u64,
     sides: [PageSide; 2],
-    pub(super) comparison: Option<Arc<Comparison>>,
+    pub(super) aligned: Option<Aligned>,
     /// How the final states differ, once it was asked for.
     state: Option<Vec<Line>>,
     /// The lines of the list.
@@ -68,7 +72,7 @@ impl ComparePage {
         ComparePage {
             number,
             sides: [side(), side()],
-            comparison: None,
+            aligned: None,
             state: None,
             shown: Vec::new(),
             place: Place::at_start(),
@@ -80,6 +84,16 @@ impl ComparePage {
         }
     }
 
+    /// Creates a page of two versions of an assistant, which are loaded.
+    pub fn of_versions(versions: [Configuration; 2]) -> ComparePage {
+        let mut page = ComparePage::new(0, Vec::new());
+        for (side, version) in page.sides.iter_mut().zip(versions) {
+            side.set(Loaded::Keys(Arc::new(version)));
+        }
+        page.compare();
+        page
+    }
+
     /// Applies a side.
     pub fn on_side(&mut self, number: u64, which: usize, loaded: SideLoaded) {
         if number != self.number || which > 1 {
@@ -88,21 +102,19 @@ impl ComparePage {
         let is_alone = self.sides[1].from.is_none();
         match loaded {
             Err(why) => self.fail(which, why),
-            Ok(opened) => match &*opened {
+            Ok(SideContents::Configuration(loaded)) => self.sides[which].set(Loaded::Keys(loaded)),
+            Ok(SideContents::Steps(opened)) => match &*opened {
                 FileContents::Pair(pair) => {
                     // A saved comparison replaces both sides.
                     for (side, saved) in self.sides.iter_mut().zip([&pair.0, &pair.1]) {
-                        (side.loaded, side.error) = (Some(saved.clone()), None);
+                        side.set(Loaded::Steps(Box::new(saved.clone())));
                     }
                 }
                 FileContents::Side(_) if is_alone => {
                     let why = "This is a recording: name what it should be compared with, too.";
                     self.fail(which, why.into());
                 }
-                FileContents::Side(side) => {
-                    let to = &mut self.sides[which];
-                    (to.loaded, to.error) = (Some((**side).clone()), None);
-                }
+                FileContents::Side(side) => self.sides[which].set(Loaded::Steps(side.clone())),
             },
         }
         self.compare();
@@ -112,23 +124,21 @@ impl ComparePage {
     fn fail(&mut self, which: usize, why: String) {
         let side = &mut self.sides[which];
         (side.loaded, side.error) = (None, Some(why));
-        (self.comparison, self.state) = (None, None);
+        (self.aligned, self.state) = (None, None);
         self.shown.clear();
     }
 
     fn compare(&mut self) {
         let [PageSide { loaded: Some(a), .. }, PageSide { loaded: Some(b), .. }] = &self.sides else { return };
-        let at = self.row_at_cursor().map(|row| (row.a, row.b));
-        self.comparison = Some(Arc::new(Comparison::of(a.clone(), b.clone())));
-        self.state = None;
+        let Some(aligned) = Aligned::of(a, b) else {
+            return self.fail(1, "A run can't be compared with a revision.".into());
+        };
+        let at = self.at_cursor().and_then(|at| self.aligned.as_ref()?.row_id(at)).filter(|_| self.is_touched);
+        // The cursor stays on its row while a side grows.
+        let known = at.and_then(|id| aligned.find(&id));
+        let first = aligned.first().filter(|_| !self.is_touched);
+        (self.aligned, self.state) = (Some(aligned), None);
         self.list();
-        // The cursor stays on its step while a side grows.
-        let rows = self.rows();
-        let known = at.filter(|_| self.is_touched).and_then(|(a, b)| {
-            let is_same = |row: &Row| (a.is_some() && row.a == a) || (b.is_some() && row.b == b);
-            rows.iter().position(is_same)
-        });
-        let first = self.comparison.as_ref().and_then(|comparison| comparison.first).filter(|_| !self.is_touched);
         if let Some(row) = known.or(first) {
             self.go_to_row(row);
         }
@@ -137,16 +147,12 @@ impl ComparePage {
         }
     }
 
-    fn rows(&self) -> &[Row] {
-        self.comparison.as_ref().map(|comparison| comparison.rows.as_slice()).unwrap_or_default()
-    }
-
     /// Makes the lines of the list.
     fn list(&mut self) {
         let mut shown: Vec<Shown> = Vec::new();
-        let rows = self.comparison.as_ref().map(|comparison| comparison.rows.as_slice()).unwrap_or_default();
-        for (at, row) in rows.iter().enumerate() {
-            match (shown.last_mut(), self.collapsed && row.verdict == Verdict::Same) {
+        for at in 0..self.aligned.as_ref().map_or(0, Aligned::len) {
+            let is_equal = || self.aligned.as_ref().and_then(|rows| rows.verdict(at)) == Some(Verdict::Same);
+            match (shown.last_mut(), self.collapsed && is_equal()) {
                 (Some(Shown::Equal(_, count)), true) => *count += 1,
                 (_, true) => shown.push(Shown::Equal(at, 1)),
                 (_, false) => shown.push(Shown::Row(at)),
@@ -156,9 +162,9 @@ impl ComparePage {
     }
 
     /// Returns the row at the cursor.
-    pub(super) fn row_at_cursor(&self) -> Option<&Row> {
+    pub(super) fn at_cursor(&self) -> Option<usize> {
         match self.shown.get(usize::try_from(self.place.cursor.key).ok()?)? {
-            Shown::Row(at) | Shown::Equal(at, _) => self.rows().get(*at),
+            Shown::Row(at) | Shown::Equal(at, _) => Some(*at),
         }
     }
 
@@ -179,7 +185,7 @@ impl ComparePage {
         let at = usize::try_from(self.place.cursor.key).unwrap_or_default();
         let is_difference = |line: &usize| {
             let Some(Shown::Row(row)) = self.shown.get(*line) else { return false };
-            self.rows().get(*row).is_some_and(|row| row.verdict.is_difference())
+            self.aligned.as_ref().is_some_and(|rows| rows.is_difference(*row))
         };
         let found = match forward {
             true => (at + 1..self.shown.len()).find(is_difference),
@@ -194,7 +200,7 @@ impl ComparePage {
     }
 
     fn collapse(&mut self) {
-        let row = self.row_at_cursor().and_then(|row| self.rows().iter().position(|other| other == row));
+        let row = self.at_cursor();
         self.collapsed = !self.collapsed;
         self.list();
         if let Some(row) = row {
@@ -204,7 +210,8 @@ impl ComparePage {
 
     /// Compares the final states, when they are first shown.
     fn load_state(&mut self) {
-        let Some(comparison) = self.comparison.clone().filter(|_| self.state.is_none()) else { return };
+        let comparison = self.aligned.as_ref().and_then(Aligned::steps).cloned();
+        let Some(comparison) = comparison.filter(|_| self.state.is_none()) else { return };
         let lines = match comparison.state_difference() {
             None => vec![Line::of(crate::widgets::line::Tone::Dim, "The final state of a side is unknown.")],
             Some(difference) => {
@@ -236,28 +243,101 @@ impl ComparePage {
     /// Returns the title of a side.
     pub(super) fn title(&self, session: &Session, which: usize) -> String {
         let side = &self.sides[which];
-        let name = match (&side.loaded, &side.from) {
-            (Some(loaded), _) => loaded.name.clone(),
-            (None, Some(from)) => from.title(),
-            (None, None) => String::new(),
-        };
         let [a, b] = [0, 1].map(|n| self.sides[n].from.as_ref());
         // Two profiles may have deployments of the same name in one region: only their own names tell them apart.
         let are_alike = a.zip(b).is_some_and(|(a, b)| a.looks_like(b, session));
+        if let Some(SideRef::Configuration(of)) = &side.from {
+            let place = match are_alike {
+                true => format!("{} › {}", text::clean(&of.profile), text::clean(&of.name)),
+                false => of.place(session),
+            };
+            // Two deployments are compared as a whole; of their newest revisions the borders have the commits.
+            let revision = of.revision.as_deref().map(|id| format!(" › {}", text::short_id(id))).unwrap_or_default();
+            return match self.made_from(which) {
+                Some(made_from) if !revision.is_empty() => format!("{place} › {made_from}"),
+                _ => format!("{place}{revision}"),
+            };
+        }
+        let name = match (&side.loaded, &side.from) {
+            (Some(Loaded::Steps(loaded)), _) => loaded.name.clone(),
+            (Some(Loaded::Keys(loaded)), _) => text::clean(&loaded.name).into_owned(),
+            (_, Some(from)) => from.title(),
+            _ => String::new(),
+        };
         match side.from.as_ref().filter(|_| !are_alike) {
             Some(from) => from.shown_title(&name, session),
             None => name,
         }
     }
 
-    /// Returns a loaded side.
+    /// Returns what a revision was made from, with its id if that is the same on both sides.
+    pub(super) fn made_from(&self, which: usize) -> Option<String> {
+        let made_from = |which: usize| self.configuration(which)?.made_from.as_deref();
+        let id = |of: &Configuration| of.revision_id.as_deref().map(text::short_id);
+        let own = made_from(which).map(|name| text::clean(name).into_owned());
+        let id = self.configuration(which).and_then(id);
+        match own {
+            Some(own) if made_from(0) != made_from(1) => Some(own),
+            Some(own) => Some(id.map_or(own.clone(), |id| format!("{own} · {id}"))),
+            None => id,
+        }
+    }
+
+    /// Returns whether configurations are compared, rather than runs.
+    pub(super) fn is_of_keys(&self) -> bool {
+        let is_loaded = matches!(&self.sides[0].loaded, Some(Loaded::Keys(_)));
+        is_loaded || matches!(&self.sides[0].from, Some(SideRef::Configuration(_)))
+    }
+
+    /// Returns whether these are deployments, rather than certain revisions.
+    pub(super) fn is_of_deployments(&self) -> bool {
+        let is_deployment = |side: &PageSide| {
+            let of = side.from.as_ref().and_then(SideRef::configuration);
+            matches!(of, Some(ConfigurationRef { revision: None, .. }))
+        };
+        self.sides.iter().all(is_deployment)
+    }
+
+    /// Returns whether these are versions of an assistant.
+    fn is_of_versions(&self) -> bool {
+        self.configuration(0).is_some_and(|of| of.is_version)
+    }
+
+    /// Returns what is compared.
+    pub(super) fn subject(&self) -> &'static str {
+        match self.is_of_keys() {
+            true if self.is_of_deployments() => "Compare deployments",
+            true if self.is_of_versions() => "Compare versions",
+            true => "Compare revisions",
+            false => "Compare runs",
+        }
+    }
+
+    /// Returns a loaded side of runs.
     pub(super) fn side(&self, which: usize) -> Option<&Side> {
-        self.sides[which].loaded.as_ref()
+        match self.sides[which].loaded.as_ref()? {
+            Loaded::Steps(side) => Some(side),
+            Loaded::Keys(_) => None,
+        }
+    }
+
+    /// Returns a loaded side of configurations.
+    pub(super) fn configuration(&self, which: usize) -> Option<&Configuration> {
+        match self.sides[which].loaded.as_ref()? {
+            Loaded::Steps(_) => None,
+            Loaded::Keys(configuration) => Some(configuration),
+        }
+    }
+
+    /// Returns where a side is loaded from.
+    pub(super) fn from(&self, which: usize) -> Option<&SideRef> {
+        self.sides[which].from.as_ref()
     }
 
     /// Returns the step of the side with the focus in the row at the cursor.
     fn step_at_cursor(&self) -> Option<&Step> {
-        let (a, b) = self.comparison.as_ref()?.steps(self.row_at_cursor()?);
+        let comparison = self.aligned.as_ref()?.steps()?;
+        let (a, b) = comparison.steps(comparison.rows.get(self.at_cursor()?)?);
         if self.focus == 0 { a } else { b }
     }
 
@@ -279,7 +359,10 @@ impl ComparePage {
         if matches!(path, "" | "jsonl" | "text" | "md") {
             return Requests::error("export jsonl PATH: the path of the new file is missing.");
         }
-        let Some(comparison) = self.comparison.clone() else {
+        if self.is_of_keys() {
+            return Requests::error("Only comparisons of runs can be saved.");
+        }
+        let Some(comparison) = self.aligned.as_ref().and_then(Aligned::steps).cloned() else {
             return Requests::error("Both sides must be loaded before the comparison is saved.");
         };
         let number = session.next_change.take();
@@ -297,13 +380,32 @@ impl ComparePage {
         })
     }
 
+    /// Opens the commits between both revisions on GitHub.
+    fn open_commits(&self) -> Requests {
+        let Some(keys) = self.aligned.as_ref().and_then(Aligned::keys) else {
+            return Requests::info("Both sides must be loaded before their commits are known.");
+        };
+        match keys.table.commits() {
+            Ok(url) => Requests::info(format!("Opening {url}")).and(Effect::OpenLink(url)),
+            Err(why) => Requests::info(why),
+        }
+    }
+
     fn flat(&self) -> Flat {
         Flat { first: 0, end: self.shown.len() as u64 }
     }
 
-    fn height(cx: &Cx<'_>) -> usize {
+    fn height(&self, cx: &Cx<'_>) -> usize {
         let (w, h) = cx.session.size;
-        if ComparePage::is_wide(cx) { view::layout((w, h)).rows.h.into() } else { narrow::layout((w, h)).rows.h.into() }
+        match ComparePage::is_wide(cx) {
+            true => view::layout((w, h), self.needed()).rows.h.into(),
+            false => narrow::layout((w, h), self.needed(), self.is_of_keys()).rows.h.into(),
+        }
+    }
+
+    /// Returns the number of rows that the list needs; `None` while it isn't known.
+    pub(super) fn needed(&self) -> Option<usize> {
+        self.aligned.as_ref().map(|_| self.shown.len())
     }
 
     fn is_wide(cx: &Cx<'_>) -> bool {
@@ -322,12 +424,30 @@ impl ComparePage {
                     None => opened,
                 }
             }
-            (_, Some(Side { source: SideSource::Recording { file }, .. })) => {
+            (Some(SideRef::Configuration(of)), Some(Loaded::Keys(loaded))) => {
+                let id = loaded.revision_id.as_deref().map(|revision| RevisionRef {
+                    profile: of.profile.clone(),
+                    deployment: of.deployment.clone(),
+                    revision: revision.into(),
+                });
+                let deployment =
+                    || Described::Deployment(of.profile.clone(), of.deployment.clone(), of.name.to_string());
+                Route::Record(id.map_or_else(deployment, Described::Revision)).into()
+            }
+            (_, Some(Loaded::Steps(side))) if matches!(side.source, SideSource::Recording { .. }) => {
+                let SideSource::Recording { file } = &side.source else { return Requests::none() };
                 Route::Recording(PathBuf::from(file)).into()
             }
+            (None, Some(Loaded::Keys(loaded))) => Requests::inspect(loaded.name.clone(), loaded.fields()),
             (_, Some(_)) => Requests::info("This side was saved; its server is not known here."),
             (_, None) => Requests::info("This side isn't loaded."),
         }
+    }
+}
+
+impl PageSide {
+    fn set(&mut self, loaded: Loaded) {
+        (self.loaded, self.error) = (Some(loaded), None);
     }
 }
 
@@ -340,9 +460,26 @@ impl Component for ComparePage {
         Some("Compare".into())
     }
 
+    fn offers(&self, action: Action) -> bool {
+        match action {
+            Action::Describe | Action::Export => !self.is_of_keys(),
+            Action::OpenLink => self.is_of_keys() && !self.is_of_versions(),
+            _ => true,
+        }
+    }
+
+    fn hints(&self) -> Option<&'static [&'static str]> {
+        let ids = &["compare.next", "compare.collapse", "compare.side", "compare.commits", "app.command", "app.help"];
+        self.is_of_keys().then_some(ids)
+    }
+
     fn can(&self, cx: &Cx<'_>, action: Action) -> bool {
-        // A narrow page shows both sides in one list.
-        action != Action::NextPane || ComparePage::is_wide(cx)
+        match action {
+            // A narrow page shows both sides in one list.
+            Action::NextPane => ComparePage::is_wide(cx),
+            Action::NextMatch | Action::PrevMatch | Action::Collapse => !self.shown.is_empty(),
+            _ => true,
+        }
     }
 
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
@@ -356,13 +493,14 @@ impl Component for ComparePage {
                 self.focus = 1 - self.focus;
                 Requests::none()
             }
-            Action::Describe => {
+            Action::OpenLink if self.offers(action) => self.open_commits(),
+            Action::Describe if self.offers(action) => {
                 self.shows_state = !self.shows_state;
                 self.load_state();
                 Requests::none()
             }
             Action::Open => return self.open(),
-            Action::Export => return self.propose_export(cx.session),
+            Action::Export if self.offers(action) => return self.propose_export(cx.session),
             _ => Requests::none(),
         };
         self.relayout(cx);
@@ -376,7 +514,7 @@ impl Component for ComparePage {
 
     fn step(&mut self, cx: &Cx<'_>, lines: isize, whole_window: bool) {
         self.is_touched = true;
-        let (rows, height) = (self.flat(), ComparePage::height(cx));
+        let (rows, height) = (self.flat(), self.height(cx));
         match whole_window {
             true => self.place.page(&rows, height, lines),
             false => self.place.step(&rows, height, lines),
@@ -386,7 +524,7 @@ impl Component for ComparePage {
     fn click(&mut self, cx: &Cx<'_>, x: u16, y: u16) -> Requests {
         let (w, h) = cx.session.size;
         if ComparePage::is_wide(cx) {
-            let layout = view::layout((w, h));
+            let layout = view::layout((w, h), self.needed());
             self.focus = usize::from(x >= layout.right.x);
             if let Some(row) = y.checked_sub(layout.rows.y.saturating_sub(cx.area.y)).filter(|row| *row < layout.rows.h)
             {
@@ -399,14 +537,12 @@ impl Component for ComparePage {
     }
 
     fn copied(&mut self) -> Option<String> {
-        let (a, b) = self.comparison.as_ref()?.steps(self.row_at_cursor()?);
-        let step = self.step_at_cursor();
-        Some(step.or(a).or(b)?.said().join("\n"))
+        detail::copied(self)
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
         let rows = self.flat();
-        self.place.fill(&rows, ComparePage::height(cx));
+        self.place.fill(&rows, self.height(cx));
     }
 
     fn subscriptions(&self, cx: &Cx<'_>, out: &mut Vec<Subscription>) {

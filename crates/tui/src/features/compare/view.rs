@@ -1,17 +1,24 @@
-//! The wide form: two regions with the aligned steps, between them how they differ, and the details below.
+//! The wide form: two regions with the aligned rows, between them how they differ, and the details below.
 
-use super::detail;
+use super::aligned::Aligned;
 use super::page::{ComparePage, Shown};
+use super::{detail, keys};
 use crate::session::Cx;
+use crate::session::compare::SideRef;
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::scroll::{Flat, window};
+use ratatui::style::Modifier;
 use runtail_core::text;
 use runtail_stream::comparison::{Comparison, Row, Step, StepKind, StepState, Verdict, time_difference};
 
 /// Columns of the region between the two sides.
 const MIDDLE: u16 = 27;
+/// Columns of the first difference in the title of the middle, if its whole name has no room.
+const ROOM_OF_FIRST: usize = 18;
+/// Minimum number of rows of the list, so that a growing side doesn't move the details with every step.
+const MIN_ROWS: u16 = 8;
 /// Columns of the middle where a difference is named, and where a time difference ends.
 const WHAT: usize = 7;
 const TIME_END: usize = 19;
@@ -31,30 +38,72 @@ pub(super) struct Layout {
     detail: Area,
 }
 
-/// Lays out the page: place, borders, headings, rows, details, totals.
-pub(super) fn layout((w, h): (u16, u16)) -> Layout {
-    let below = (h / 4).clamp(5, 14);
-    // The place above, the totals and the footer below.
-    let steps = Area { x: 0, y: 2, w, h: h.saturating_sub(4 + below) };
+/// Lays out the page: place, borders, headings, rows, details, totals. The list takes the rows that it needs, the details the rest.
+pub(super) fn layout((w, h): (u16, u16), needed: Option<usize>) -> Layout {
+    let least = (h / 4).clamp(5, 14);
+    // The place above, the totals and the footer below; three lines are borders and headings.
+    let body = h.saturating_sub(4);
+    let most = body.saturating_sub(least + 3);
+    let count = needed.map_or(most, |needed| u16::try_from(needed).unwrap_or(most).clamp(MIN_ROWS.min(most), most));
+    let steps = Area { x: 0, y: 2, w, h: count + 3 };
     let inner = w.saturating_sub(4 + MIDDLE);
     let left_w = (inner + 3) / 2;
-    let rows = Area { x: 1, y: steps.y + 2, w: w.saturating_sub(2), h: steps.h.saturating_sub(3) };
+    let rows = Area { x: 1, y: steps.y + 2, w: w.saturating_sub(2), h: count };
     let left = Area { x: 1, w: left_w, ..rows };
     let middle = Area { x: left.x + left.w + 1, w: MIDDLE, ..rows };
     let right = Area { x: middle.x + MIDDLE + 1, w: inner - left_w, ..rows };
+    let below = body.saturating_sub(steps.h);
     Layout { left, middle, right, rows, detail: Area { x: 0, y: steps.y + steps.h, w, h: below } }
 }
 
 /// Draws the page.
 pub(super) fn wide(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
-    let layout = layout(cx.session.size);
+    let layout = layout(cx.session.size, page.needed());
     canvas.clear(Area { x: 0, y: 1, w: cx.session.size.0, h: cx.session.size.1.saturating_sub(2) });
     place(page, cx, canvas);
-    frame(page, &layout, canvas);
+    if let Some(why) = page.aligned.as_ref().and_then(Aligned::not_comparable) {
+        return only_totals(page, &why, &layout, cx, canvas);
+    }
+    frame(page, &layout, cx, canvas);
+    heads(page, &layout, canvas);
+    let Some(aligned) = &page.aligned else { return };
+    let flat = Flat { first: 0, end: page.shown.len() as u64 };
+    for (n, line) in window(&flat, page.place.top, layout.rows.h.into()).enumerate() {
+        let y = layout.rows.y + n as u16;
+        let is_selected = line.key == page.place.cursor.key;
+        match page.shown.get(line.key as usize) {
+            Some(Shown::Row(at)) => {
+                let drawn = match aligned {
+                    Aligned::Steps(comparison) => step_row(comparison, *at, is_selected, &layout),
+                    Aligned::Keys(keys) => key_row(keys, *at, is_selected, &layout, cx),
+                };
+                for (area, line) in [layout.left, layout.middle, layout.right].into_iter().zip(drawn) {
+                    canvas.line(area.x, y, area.w, &line);
+                }
+            }
+            Some(Shown::Equal(_, count)) => {
+                let area = layout.middle;
+                canvas.line(area.x, y, area.w, &Line::of(Tone::Dim, &format!("   =   {count} equal")));
+            }
+            None => {}
+        }
+        if is_selected {
+            let focused = if page.focus == 0 { layout.left } else { layout.right };
+            canvas.text(focused.x, y, 1, "▌", canvas.theme.style(Tone::Accent));
+        }
+    }
+    details(page, &layout, cx, canvas);
+    totals(aligned, &layout, cx, canvas);
+}
+
+/// Draws the headings of the columns, and what is said of a side without rows.
+fn heads(page: &ComparePage, layout: &Layout, canvas: &mut Canvas<'_>) {
     for (which, area) in [(0, layout.left), (1, layout.right)] {
-        let pad = columns(area.w.into());
-        let head = row_text(&[" STEP", "NODE", "TOOK", "TOKENS"], pad);
-        canvas.line(area.x, area.y - 1, area.w, &Line::of(Tone::Dim, &head));
+        let head = match page.is_of_keys() {
+            true => keys::head(page.aligned.as_ref().and_then(Aligned::keys), area.w.into()),
+            false => Line::of(Tone::Dim, &row_text(&[" STEP", "NODE", "TOOK", "TOKENS"], columns(area.w.into()))),
+        };
+        canvas.line(area.x, area.y - 1, area.w, &head);
         if let Some(error) = page.missing(which) {
             let (tone, words) = error.map_or((Tone::Dim, "loading…"), |error| (Tone::Bad, error));
             canvas.words(Area { y: area.y.saturating_sub(1), ..area }, tone, words);
@@ -62,39 +111,36 @@ pub(super) fn wide(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
             canvas.words(Area { y: area.y.saturating_sub(1), ..area }, Tone::Dim, "No steps yet.");
         }
     }
-    canvas.line(layout.middle.x, layout.middle.y - 1, MIDDLE, &Line::of(Tone::Dim, "      A → B  Δ TIME"));
-    let Some(comparison) = &page.comparison else { return };
-    if let Some(why) = comparison.not_comparable() {
-        let area = Area { y: layout.rows.y.saturating_sub(1), ..layout.left };
-        canvas.words(area, Tone::Plain, &why);
+    let head = if page.is_of_keys() { "      A → B" } else { "      A → B  Δ TIME" };
+    canvas.line(layout.middle.x, layout.middle.y - 1, MIDDLE, &Line::of(Tone::Dim, head));
+}
+
+/// Draws the totals of sides that can't be aligned, and how their final states differ if that was asked for.
+fn only_totals(page: &ComparePage, why: &str, layout: &Layout, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+    let Some(comparison) = page.aligned.as_ref().and_then(Aligned::steps) else { return };
+    let w = cx.session.size.0.saturating_sub(2);
+    canvas.line(1, 3, w, &Line::of(Tone::Strong, &text::clean(why)));
+    for (which, total) in comparison.total_lines().into_iter().enumerate() {
+        let title = side_title(page, cx, which);
+        let room = usize::from(layout.left.w);
+        let gap = " ".repeat(room.saturating_sub(text::width(&title)));
+        let line = Line::of(Tone::Accent, &text::fit(&title, room)).with(Tone::Plain, &format!("{gap}{total}"));
+        canvas.line(1, 5 + which as u16, w, &line);
     }
-    let flat = Flat { first: 0, end: page.shown.len() as u64 };
-    for (n, line) in window(&flat, page.place.top, layout.rows.h.into()).enumerate() {
-        let y = layout.rows.y + n as u16;
-        let is_selected = line.key == page.place.cursor.key;
-        match page.shown.get(line.key as usize) {
-            Some(Shown::Row(at)) => row(page, comparison, *at, is_selected, y, &layout, canvas),
-            Some(Shown::Equal(_, count)) => {
-                let area = layout.middle;
-                canvas.line(area.x, y, area.w, &Line::of(Tone::Dim, &format!("   =   {count} equal")));
-                if is_selected {
-                    let focused = if page.focus == 0 { layout.left } else { layout.right };
-                    canvas.text(focused.x, y, 1, "▌", canvas.theme.style(Tone::Accent));
-                }
-            }
-            None => {}
-        }
+    if page.shows_state {
+        let y = 8;
+        let area = Area { x: 0, y, w: cx.session.size.0, h: cx.session.size.1.saturating_sub(y + 2) };
+        details(page, &Layout { detail: area, ..*layout }, cx, canvas);
     }
-    details(page, &layout, canvas);
-    totals(comparison, &layout, cx, canvas);
 }
 
 /// Draws the line with the place of both sides.
 fn place(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let w = cx.session.size.0;
-    let mut line = Line::of(Tone::Strong, "Compare runs   ");
-    let right = page.comparison.as_ref().map(|comparison| comparison.common()).unwrap_or_default();
-    let room = usize::from(w).saturating_sub(2 + 15 + text::width(&right) + 3 + 7) / 2;
+    let subject = format!("{}   ", page.subject());
+    let mut line = Line::of(Tone::Strong, &subject);
+    let right = page.aligned.as_ref().map(Aligned::common).unwrap_or_default();
+    let room = usize::from(w).saturating_sub(2 + subject.len() + text::width(&right) + 3 + 7) / 2;
     for (which, name) in ["A ", "B "].into_iter().enumerate() {
         line.push(Tone::Accent, if which == 0 { name } else { "   B " });
         line.push(Tone::Plain, &text::fit(&text::clean(&page.title(cx.session, which)), room));
@@ -103,7 +149,7 @@ fn place(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
 }
 
 /// Draws the borders with the titles.
-fn frame(page: &ComparePage, layout: &Layout, canvas: &mut Canvas<'_>) {
+fn frame(page: &ComparePage, layout: &Layout, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let (top, bottom) = (layout.rows.y - 2, layout.rows.y + layout.rows.h);
     let style = canvas.theme.style(Tone::Dim);
     let line = |area: Area| "─".repeat(area.w.into());
@@ -118,31 +164,89 @@ fn frame(page: &ComparePage, layout: &Layout, canvas: &mut Canvas<'_>) {
             canvas.text(x, y, 1, "│", style);
         }
     }
+    let (focused, corners) = match page.focus {
+        0 => (layout.left, ["╭", "┬", "╰", "┴"]),
+        _ => (layout.right, ["┬", "╮", "┴", "╯"]),
+    };
+    // Some themes underline the accent.
+    let accent = canvas.theme.style(Tone::Accent).remove_modifier(Modifier::UNDERLINED);
+    let (from, to) = (focused.x - 1, focused.x + focused.w);
+    for (y, [start, end]) in [(top, [corners[0], corners[1]]), (bottom, [corners[2], corners[3]])] {
+        canvas.clear(Area { x: from, y, w: focused.w + 2, h: 1 });
+        canvas.text(from, y, focused.w + 2, &format!("{start}{}{end}", line(focused)), accent);
+    }
+    for y in top + 1..bottom {
+        for x in [from, to] {
+            canvas.clear(Area { x, y, w: 1, h: 1 });
+            canvas.text(x, y, 1, "│", accent);
+        }
+    }
     for (which, area) in [(0, layout.left), (1, layout.right)] {
         let tone = if page.focus == which { Tone::Focus } else { Tone::Dim };
-        let title = format!(" {} ", side_title(page, which));
-        let style = canvas.theme.style(tone);
-        canvas.text(area.x, top, area.w, &text::fit(&title, area.w.into()), style);
+        title(canvas, area.x, top, area.w, tone, &side_title(page, cx, which));
     }
-    let first = page.comparison.as_ref().and_then(|comparison| comparison.first_difference());
-    let title = match (&page.comparison, first) {
-        (_, Some(first)) => format!(" FIRST DIFFERENCE: {} ", text::clean(&first)),
-        (Some(comparison), None) if comparison.is_same() == Some(true) => " NO DIFFERENCES ".into(),
-        _ => return,
+    let Some(aligned) = &page.aligned else { return };
+    let words = match (aligned.first_name(), aligned.no_difference()) {
+        (Some(first), _) => {
+            let whole = format!("FIRST DIFFERENCE: {first}");
+            if text::width(&whole) + 2 <= MIDDLE.into() {
+                whole
+            } else {
+                format!("FIRST: {}", keys::fit_end(&first, ROOM_OF_FIRST))
+            }
+        }
+        (None, Some(words)) => words.to_uppercase(),
+        (None, None) => return,
     };
-    let style = canvas.theme.style(Tone::Strong);
-    canvas.text(layout.middle.x, top, MIDDLE, &text::fit(&title, MIDDLE.into()), style);
+    title(canvas, layout.middle.x, top, MIDDLE, Tone::Strong, &words);
 }
 
-/// Returns the title of a side: `A · eu · success`.
-fn side_title(page: &ComparePage, which: usize) -> String {
+/// Draws a title in a border, without the border's style.
+pub(super) fn title(canvas: &mut Canvas<'_>, x: u16, y: u16, width: u16, tone: Tone, words: &str) {
+    let words = text::fit(&format!(" {words} "), width.into()).into_owned();
+    canvas.clear(Area { x, y, w: text::width(&words) as u16, h: 1 });
+    canvas.text(x, y, width, &words, canvas.theme.style(tone));
+}
+
+/// Returns the title of a side: `A · eu · main@9fceb02`, with the state of a run instead of a commit that isn't known.
+pub(super) fn side_title(page: &ComparePage, cx: &Cx<'_>, which: usize) -> String {
     let mut title = if which == 0 { "A".to_string() } else { "B".to_string() };
-    let Some(side) = page.side(which) else { return title };
-    let status = if side.is_running { "running" } else { &side.status };
-    for part in [&*side.profile, status].into_iter().filter(|part| !part.is_empty()) {
-        title.push_str(&format!(" · {}", text::clean(part)));
+    let profile = match (page.from(which).and_then(SideRef::profile), page.side(which)) {
+        (Some(profile), _) => cx.session.profile(profile).map_or(profile, |profile| profile.tag()),
+        (None, Some(side)) => &side.profile,
+        (None, None) => "",
+    };
+    let last = match (page.side(which), page.is_of_keys()) {
+        (Some(side), _) => {
+            let commit = commit(page, cx, which);
+            let is_over = !side.is_running && side.state() == "finished";
+            // That a run finished says less than its commit; any other state is important.
+            let state = Some(side.state()).filter(|_| commit.is_none() || !is_over);
+            [commit, state.map(|state| text::clean(state).into_owned())]
+        }
+        (None, true) => [page.made_from(which), None],
+        (None, false) => [None, None],
+    };
+    let parts = std::iter::once(text::clean(profile).into_owned()).chain(last.into_iter().flatten());
+    for part in parts.filter(|part| !part.is_empty()) {
+        title.push_str(&format!(" · {part}"));
     }
     title
+}
+
+/// Returns the commit of the revision that ran a side, if it is known.
+fn commit(page: &ComparePage, cx: &Cx<'_>, which: usize) -> Option<String> {
+    let (Some(SideRef::Thread(thread, _)), Some(revision)) = (page.from(which), &page.side(which)?.revision) else {
+        return None;
+    };
+    // Some servers name the commit instead of the revision.
+    let is_commit = (7..=40).contains(&revision.len()) && revision.chars().all(|c| c.is_ascii_hexdigit());
+    if is_commit {
+        return revision.get(..7).map(str::to_string);
+    }
+    let known = cx.lookup.revisions(&thread.server)?;
+    let (_, made_from) = known.listed.into_iter().find(|(id, _)| id == revision)?;
+    made_from
 }
 
 /// Returns where the columns of a side end: the name, the time, the tokens.
@@ -172,17 +276,9 @@ fn row_text([step, name, took, tokens]: &[&str; 4], [name_end, took_end, tokens_
     out
 }
 
-#[allow(clippy::too_many_arguments)]
-fn row(
-    page: &ComparePage,
-    comparison: &Comparison,
-    at: usize,
-    is_selected: bool,
-    y: u16,
-    layout: &Layout,
-    canvas: &mut Canvas<'_>,
-) {
-    let Some(row) = comparison.rows.get(at) else { return };
+/// Returns the cells of A, between both sides, and of B.
+fn step_row(comparison: &Comparison, at: usize, is_selected: bool, layout: &Layout) -> [Line; 3] {
+    let Some(row) = comparison.rows.get(at) else { return Default::default() };
     let (a, b) = comparison.steps(row);
     // Parallel steps have one number.
     let is_parallel = |step: &Step, which: usize| {
@@ -193,21 +289,22 @@ fn row(
         step.step.is_some()
             && before.is_some_and(|before| before.step == step.step && before.namespace == step.namespace)
     };
-    for (which, area, step) in [(0, layout.left, a), (1, layout.right, b)] {
-        let is_pending = row.verdict == Verdict::Pending && step.is_none();
-        match step {
-            Some(of) => {
-                let line = step_line(of, !is_parallel(of, which), is_selected, area.w.into());
-                canvas.line(area.x, y, area.w, &line);
-            }
-            None if is_pending => canvas.line(area.x, y, area.w, &Line::of(Tone::Dim, "       …")),
-            None => {}
-        }
-        if is_selected && page.focus == which {
-            canvas.text(area.x, y, 1, "▌", canvas.theme.style(Tone::Accent));
-        }
-    }
-    canvas.line(layout.middle.x, y, MIDDLE, &middle(comparison, row));
+    let side = |which: usize, step: Option<&Step>, width: u16| match step {
+        Some(of) => step_line(of, !is_parallel(of, which), is_selected, width.into()),
+        None if row.verdict == Verdict::Pending => Line::of(Tone::Dim, "       …"),
+        None => Line::new(),
+    };
+    [side(0, a, layout.left.w), middle(comparison, row), side(1, b, layout.right.w)]
+}
+
+/// Returns the cells of a key, in the same order.
+fn key_row(of: &keys::Keys, at: usize, is_selected: bool, layout: &Layout, cx: &Cx<'_>) -> [Line; 3] {
+    let side = |which: usize, width: u16| keys::side_line(of, at, which, is_selected, width.into(), cx.session);
+    let verdict = of.verdict(at);
+    let (tone, sign) = verdict.as_ref().map_or((Tone::Dim, " "), |verdict| (verdict_tone(verdict), verdict.sign()));
+    let tone_of_what = if matches!(verdict, None | Some(Verdict::Unknown)) { Tone::Dim } else { Tone::Plain };
+    let middle = Line::of(tone, &format!("   {sign}   ")).with(tone_of_what, &of.what(at));
+    [side(0, layout.left.w), middle, side(1, layout.right.w)]
 }
 
 /// Returns the line of a step: number, name, time, tokens.
@@ -294,7 +391,7 @@ fn middle(comparison: &Comparison, row: &Row) -> Line {
 }
 
 /// Draws what both sides wrote at the cursor, or how the final states differ.
-fn details(page: &ComparePage, layout: &Layout, canvas: &mut Canvas<'_>) {
+fn details(page: &ComparePage, layout: &Layout, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let area = layout.detail;
     let style = canvas.theme.style(Tone::Dim);
     let half = if page.shows_state { area.w - 2 } else { area.w / 2 - 1 };
@@ -312,9 +409,7 @@ fn details(page: &ComparePage, layout: &Layout, canvas: &mut Canvas<'_>) {
         }
     }
     let side = if page.shows_state { "A → B" } else { "A" };
-    let title = format!(" {} · {side} ", detail::title(page));
-    let strong = canvas.theme.style(Tone::Strong);
-    canvas.text(1, area.y, half, &text::fit(&title, half.into()), strong);
+    title(canvas, 1, area.y, half, Tone::Strong, &format!("{} · {side}", detail::title(page)));
     let height = usize::from(area.h.saturating_sub(2));
     if page.shows_state {
         for (n, line) in page.state_lines().iter().take(height).enumerate() {
@@ -322,34 +417,63 @@ fn details(page: &ComparePage, layout: &Layout, canvas: &mut Canvas<'_>) {
         }
         return;
     }
-    canvas.text(half + 2, area.y, rest, " B ", strong);
-    let Some(row) = page.row_at_cursor() else { return };
-    let widths = [usize::from(half.saturating_sub(2)), usize::from(rest.saturating_sub(2))];
-    for (lines, x) in detail::lines(page, row, widths).into_iter().zip([2, half + 3]) {
-        let more = lines.len().saturating_sub(height);
-        for (n, line) in lines.iter().take(height).enumerate() {
-            let is_cut = more > 0 && n + 1 == height;
-            let cut = Line::of(Tone::Dim, &format!("… {} more lines", more + 1));
-            canvas.line(x, area.y + 1 + n as u16, widths[0] as u16, if is_cut { &cut } else { line });
+    title(canvas, half + 2, area.y, rest, Tone::Strong, "B");
+    let Some((aligned, at)) = page.aligned.as_ref().zip(page.at_cursor()) else { return };
+    // As far as there is room, the differences after it follow.
+    let next = (at + 1..aligned.len()).filter(|next| aligned.is_difference(*next)).take(height);
+    let mut used = 0;
+    for row in std::iter::once(at).chain(next) {
+        if row != at {
+            let title = format!("── {} ", detail::name(aligned, row).unwrap_or_default());
+            let y = area.y + 1 + used as u16;
+            for (x, width, title) in [(2, half.saturating_sub(2), &*title), (half + 3, rest.saturating_sub(2), "")] {
+                let title = text::fit(title, width.into());
+                let rule = "─".repeat(usize::from(width).saturating_sub(text::width(&title)));
+                canvas.line(x, y, width, &Line::of(Tone::Dim, &format!("{title}{rule}")));
+            }
+            used += 1;
+        }
+        let widths = [usize::from(half.saturating_sub(2)), usize::from(rest.saturating_sub(2))];
+        let room = height - used;
+        let sides = detail::lines(aligned, cx.session, row, widths);
+        let needed = sides.iter().map(Vec::len).max().unwrap_or(0);
+        for (lines, (x, width)) in sides.into_iter().zip([2, half + 3].into_iter().zip(widths)) {
+            let more = lines.len().saturating_sub(room);
+            for (n, line) in lines.iter().take(room).enumerate() {
+                let is_cut = more > 0 && n + 1 == room;
+                let cut = Line::of(Tone::Dim, &format!("… {} more lines", more + 1));
+                canvas.line(x, area.y + 1 + (used + n) as u16, width as u16, if is_cut { &cut } else { line });
+            }
+        }
+        // A blank line, a rule, and at least one line of the next difference.
+        used += needed.min(room) + 1;
+        if used + 2 > height {
+            break;
         }
     }
 }
 
 /// Draws the totals of both sides, or what was not compared.
-fn totals(comparison: &Comparison, layout: &Layout, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+fn totals(aligned: &Aligned, layout: &Layout, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let (w, h) = cx.session.size;
     let y = h.saturating_sub(2);
     let half = layout.detail.w / 2;
-    let [a, b] = comparison.total_lines();
+    let [a, b] = match aligned {
+        Aligned::Steps(comparison) => comparison.total_lines(),
+        Aligned::Keys(keys) => keys.totals(&cx.session.key("compare.commits")),
+    };
     canvas.line(1, y, half.saturating_sub(2), &Line::of(Tone::Strong, "Total   ").with(Tone::Plain, &a));
     canvas.line(half + 1, y, w.saturating_sub(half + 2), &Line::of(Tone::Plain, &b));
-    // Notes are in the last empty row of the regions.
-    if let Some(note) = comparison.notes.first() {
-        let more = comparison.notes.len() - 1;
-        let more = if more > 0 { format!(" · {more} more") } else { String::new() };
-        let bottom = layout.rows.y + layout.rows.h;
-        let note = format!(" ? {note}{more} ");
+    // Notes are in the border below the rows.
+    let notes = aligned.notes();
+    if let Some(first) = notes.first() {
         let room = layout.rows.w.saturating_sub(2);
+        let all = format!(" ? {} ", notes.join(" · "));
+        let note = match notes.len() - 1 {
+            more if more > 0 && text::width(&all) > room.into() => format!(" ? {first} · {more} more "),
+            _ => all,
+        };
+        let bottom = layout.rows.y + layout.rows.h;
         canvas.foreign(2, bottom, room, &text::fit(&note, room.into()), Tone::Dim);
     }
 }
@@ -362,11 +486,15 @@ mod tests {
     fn regions_fill_every_size_without_overlap() {
         for w in 110..240 {
             for h in 24..70 {
-                let layout = layout((w, h));
-                assert_eq!(layout.left.w + layout.middle.w + layout.right.w + 4, w, "{w}");
-                assert!(layout.rows.h >= 5 && layout.right.x + layout.right.w < w, "{w}x{h}");
-                assert!(layout.rows.y + layout.rows.h < layout.detail.y, "{w}x{h}");
-                assert_eq!(layout.detail.y + layout.detail.h, h - 2, "{w}x{h}");
+                for needed in [None, Some(0), Some(12), Some(5_000)] {
+                    let layout = layout((w, h), needed);
+                    assert_eq!(layout.left.w + layout.middle.w + layout.right.w + 4, w, "{w}");
+                    assert!(layout.rows.h >= 5 && layout.right.x + layout.right.w < w, "{w}x{h}");
+                    assert_eq!(layout.rows.y + layout.rows.h + 1, layout.detail.y, "{w}x{h}");
+                    assert_eq!(layout.detail.y + layout.detail.h, h - 2, "{w}x{h}");
+                    assert!(layout.detail.h >= 5, "{w}x{h}");
+                }
+                let layout = layout((w, h), None);
                 let [name, took, tokens] = columns(layout.right.w.into());
                 assert!(name > 12 && took > name && tokens > took && tokens <= layout.right.w.into(), "{w}");
             }

@@ -1,6 +1,7 @@
 //! The deployments of all profiles, and the revisions of one.
 
 pub mod columns;
+mod compare;
 mod details;
 pub mod last_day;
 pub mod list;
@@ -45,8 +46,8 @@ pub struct Deployments {
     pub watches: BTreeMap<RevisionRef, Watch>,
     /// The names of deployments that are being deleted, polled until they no longer exist.
     pub deleting: BTreeMap<(Arc<str>, Arc<str>), String>,
-    /// The revision marked for a comparison.
-    pub compared: Option<RevisionRef>,
+    /// The revisions marked for a comparison, at most two.
+    pub compared: Vec<RevisionRef>,
     /// The revisions of the last day of each row on the screen, for the strip.
     pub past: HashMap<String, Past>,
     /// The subjects of commits, for the rows on the screen.

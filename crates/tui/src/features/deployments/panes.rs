@@ -13,7 +13,7 @@ use crate::widgets::canvas::Canvas;
 use crate::widgets::line::Line;
 use runtail_api::LogKind;
 use runtail_core::config::deployment_page;
-use runtail_core::model::{DeploymentSpec, Intent, Phase, Revision, compare, without_natural};
+use runtail_core::model::{DeploymentSpec, Intent, Phase, Revision};
 use runtail_core::text;
 use std::sync::Arc;
 
@@ -175,7 +175,7 @@ impl Deployments {
 
     /// Returns the revision that an action applies to: the selected one in the revisions pane, otherwise the newest of the
     /// selected deployment.
-    fn chosen_revision(&self, in_revisions: bool) -> Option<(RevisionRef, Option<Revision>)> {
+    pub(super) fn chosen_revision(&self, in_revisions: bool) -> Option<(RevisionRef, Option<Revision>)> {
         let row = self.list.selected()?;
         let known = |id: &str| {
             let listed = self.history().and_then(|h| h.revisions.iter().find(|r| r.id == id));
@@ -239,51 +239,6 @@ impl Deployments {
             }
         }
         Route::Logs(kind, of).into()
-    }
-
-    /// Marks the selected revision for a comparison, or removes the mark.
-    fn mark_revision(&mut self) -> Requests {
-        let chosen = self.chosen_revision(true).map(|(of, _)| of);
-        self.compared = if self.compared == chosen { None } else { chosen };
-        let text = self.compared.as_ref().map(|of| {
-            format!("Revision {} is marked. Press = on another one to compare.", text::short_id(&of.revision))
-        });
-        text.map(Requests::info).unwrap_or_default()
-    }
-
-    /// Compares the selected revision with the marked one, otherwise with the previous one.
-    fn compare(&self, in_revisions: bool) -> Requests {
-        if !in_revisions && self.list.marked.len() > 1 {
-            return Requests::info(
-                "Deployments can't be compared. Remove the marks to compare the newest revisions of one.",
-            );
-        }
-        let Some((of, _)) = self.chosen_revision(in_revisions) else { return Requests::none() };
-        let marked = self.compared.clone().filter(|m| m.deployment == of.deployment && *m != of);
-        let revisions = self.history().map(|h| h.revisions.as_slice()).unwrap_or(&[]);
-        // Only the list has all fields of a revision.
-        let Some(this) = revisions.iter().find(|r| r.id == *of.revision) else {
-            return Requests::info("This revision is not in the list yet; nothing to compare.");
-        };
-        let other = match &marked {
-            Some(marked) => revisions.iter().find(|r| r.id == *marked.revision),
-            None => revisions.iter().skip_while(|r| r.id != this.id).nth(1),
-        };
-        let Some(other) = other else {
-            return Requests::info(match marked {
-                Some(_) => "The marked revision is no longer in the list. Press m to mark another.",
-                None => "No older revision to compare with. Press m to mark one.",
-            });
-        };
-        // From the older to the newer, whichever was marked.
-        let newer_first = [this, other].is_sorted_by(|a, b| a.created_at >= b.created_at);
-        let (before, after) = if newer_first { (other, this) } else { (this, other) };
-        let [from, to] = [before, after].map(revisions_view::made_from);
-        let [from, to] = if from == to { [before, after].map(|r| text::short_id(&r.id)) } else { [from, to] };
-        let of = self.list.selected().map(|row| format!("{} › ", row.title())).unwrap_or_default();
-        let title = text::clean(&format!("{of}{from} → {to}")).into_owned();
-        let [a, b] = [before, after].map(|r| serde_json::to_value(r).unwrap_or_default());
-        Route::Comparison { title, changes: without_natural(compare(&a, &b)) }.into()
     }
 
     /// Returns the deployment that a change applies to, with its profile and id; otherwise a notice.
@@ -408,7 +363,7 @@ impl Deployments {
                     }
                 }
             },
-            Action::Compare => return self.compare(false),
+            Action::Compare => return self.compare_deployments(),
             Action::OpenLink => return open_in_browser(cx.session, &row),
             Action::Update | Action::Delete | Action::Redeploy | Action::Rollback | Action::Interrupt => {
                 return self.change(cx.session, action, false);
@@ -552,7 +507,7 @@ impl Component for RevisionsPane<'_> {
             Action::Explain => deployments.explain(true),
             Action::Watch => deployments.toggle_watch_of(cx.session, true),
             Action::Mark => deployments.mark_revision(),
-            Action::Compare => deployments.compare(true),
+            Action::Compare => deployments.compare_revisions(true),
             Action::OpenLink => {
                 deployments.list.selected().map(|row| open_in_browser(cx.session, row)).unwrap_or_default()
             }

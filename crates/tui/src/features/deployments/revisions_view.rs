@@ -154,7 +154,7 @@ fn draw_lines(
         canvas.line(rows.x + 3, y, rows.w.saturating_sub(4), line);
         if let Some(revision) = number.and_then(|n| history.revisions.get(n)) {
             let is_this = |of: &RevisionRef| *of.revision == *revision.id && *of.deployment == *deployment.id;
-            if d.compared.as_ref().is_some_and(is_this) {
+            if d.compared.iter().any(is_this) {
                 canvas.foreign(rows.x + 2, y, 1, "+", Tone::Accent);
             } else if d.watches.keys().any(is_this) {
                 canvas.foreign(rows.x + 2, y, 1, "»", Tone::Accent);

@@ -1,6 +1,7 @@
-//! The pages that explain a revision and compare two revisions.
+//! The page that explains a revision.
 
 use crate::input::action::{Action, Context};
+use crate::session::compare::{ConfigurationRef, SideRef};
 use crate::session::msg::{Described, Effect, LogRef, RevisionRef, no_build_log};
 use crate::session::{Cx, GUTTER, Page, Request, Requests, Route};
 use crate::widgets::line::{Line, Tone, wrap};
@@ -8,7 +9,7 @@ use crate::widgets::strip::time_bars;
 use jiff::Timestamp;
 use runtail_api::ApiError;
 use runtail_api::LogKind;
-use runtail_core::model::{CardLine, Change, FailureCard, Intent, Part, Phase, Revision, StatusTime, StepKind};
+use runtail_core::model::{CardLine, FailureCard, Intent, Part, Phase, Revision, StatusTime, StepKind};
 use runtail_core::text;
 use std::time::Duration;
 
@@ -144,14 +145,12 @@ impl Explained {
         Route::Change(self.of.profile.clone(), Box::new(intent)).into()
     }
 
-    /// Returns the changes since the last good revision, else from the serving one.
-    fn changes(&self) -> Option<(String, Vec<Change>)> {
+    /// Returns the last good revision, else the serving one.
+    fn earlier(&self) -> Option<RevisionRef> {
         let Some(Ok(card)) = &self.card else { return None };
-        let good = card.last_good.as_ref().map(|good| (&good.id, &good.changes));
-        let serving = card.serves_instead.as_ref().and_then(|other| Some((&other.id, other.changes.as_ref()?)));
-        let (before, changes) = good.or(serving)?;
-        let title = format!("{} › {} → {}", self.name, text::short_id(before), text::short_id(&card.revision_id));
-        Some((text::clean(&title).into_owned(), changes.clone()))
+        let good = card.last_good.as_ref().map(|good| &good.id);
+        let id = good.or(card.serves_instead.as_ref().map(|other| &other.id))?;
+        Some(RevisionRef { revision: id.as_str().into(), ..self.of.clone() })
     }
 }
 
@@ -222,10 +221,13 @@ impl Page for Explained {
             }
             Action::Describe => return Route::Record(Described::Revision(self.of.clone())).into(),
             Action::Compare => {
-                return match self.changes() {
-                    Some((title, changes)) => Route::Comparison { title, changes }.into(),
-                    None => Requests::info("No other revision to compare with is known."),
+                let Some(before) = self.earlier() else {
+                    return Requests::info("No other revision to compare with is known.");
                 };
+                // The name in titles has the region, too.
+                let name = self.address.split_once('/').map_or(&*self.name, |(_, name)| name);
+                let sides = [&before, &self.of].map(|of| ConfigurationRef::of_revision(of, name));
+                return Route::Compare(sides.map(SideRef::Configuration).to_vec()).into();
             }
             Action::Redeploy => {
                 let (deployment, revision) = (self.of.deployment.to_string(), self.of.revision.to_string());
@@ -273,25 +275,6 @@ impl Page for Explained {
     }
 }
 
-/// The differences between two revisions.
-#[derive(Debug, Clone)]
-pub struct Comparison {
-    /// The short ids of the two revisions.
-    pub title: String,
-    /// The differences.
-    pub changes: Vec<Change>,
-}
-
-impl Page for Comparison {
-    fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
-        ("Differences", self.title.clone())
-    }
-
-    fn lines(&self, _cx: &Cx<'_>, width: usize) -> Vec<Line> {
-        difference(&self.changes, width.saturating_sub(GUTTER.into()))
-    }
-}
-
 /// Groups lines: the facts, and each heading with the lines below it.
 fn groups(lines: Vec<CardLine>) -> Vec<Vec<CardLine>> {
     let mut groups: Vec<Vec<CardLine>> = Vec::new();
@@ -306,30 +289,6 @@ fn groups(lines: Vec<CardLine>) -> Vec<Vec<CardLine>> {
         }
     }
     groups
-}
-
-/// Returns the differences between two revisions, by field.
-fn difference(changes: &[Change], width: usize) -> Vec<Line> {
-    if changes.is_empty() {
-        return wrapped(Tone::Plain, "No differences except ids, times and statuses.", width);
-    }
-    let value = |side: &Option<serde_json::Value>| match side {
-        None => "not set".to_string(),
-        Some(serde_json::Value::String(text)) => text.clone(),
-        Some(other) => other.to_string(),
-    };
-    let mut lines = Vec::new();
-    for change in changes {
-        lines.extend(wrapped(Tone::Strong, &change.path, width));
-        if change.is_masked() {
-            lines.extend(wrapped(Tone::Plain, "  a secret, changed", width));
-        } else {
-            lines.extend(wrapped(Tone::Dim, &format!("  - {}", value(&change.before)), width));
-            lines.extend(wrapped(Tone::Plain, &format!("  + {}", value(&change.after)), width));
-        }
-        lines.push(Line::new());
-    }
-    lines
 }
 
 /// Wraps a text, indenting all but its first line.

@@ -329,11 +329,11 @@ pub const COMMANDS: &[Command] = &[
     command(
         "compare",
         ArgumentKind::Text("A B"),
-        "Compare threads, runs or recordings: T, T/R, PROFILE/DEPLOYMENT:T[/R] or FILE",
+        "Compare threads, runs, recordings or deployments: T, T/R, PROFILE/DEPLOYMENT[:T[/R]] or FILE",
         |cx, text| {
             let shown = cx.lookup.shown_thread().filter(|view| !view.is_recording).map(|view| view.server.clone());
             let open = shown.or_else(|| cx.lookup.open_server());
-            match parse_sides(text, open.as_ref(), &cx.lookup.servers()) {
+            match parse_sides(text, open.as_ref(), &cx.lookup.servers(), &cx.lookup.deployments()) {
                 Ok(sides) => Route::Compare(sides).into(),
                 Err(why) => Requests::error(why),
             }

@@ -49,6 +49,7 @@ impl StreamState {
             View::Messages | View::Updates | View::Runs | View::Custom | View::Raw => match action {
                 Action::Open | Action::Right => viewer.inspect().is_some(),
                 Action::AsReceived => viewer.event_log.first_seq().is_some(),
+                Action::Compare => viewer.side_under_cursor().is_some(),
                 _ => true,
             },
         }

@@ -48,6 +48,7 @@ impl StreamState {
         if let Some(viewer) = self.tabs.shown_mut() {
             viewer.apply_prefs(&cx.session.prefs);
             viewer.know_revisions(|server| cx.lookup.revisions(server));
+            viewer.know_marked_runs(|thread| cx.lookup.marked_runs(thread));
             // When time travel ends, its line in the head disappears.
             viewer.advance_time_travel(cx.session.now);
         }

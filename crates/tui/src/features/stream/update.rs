@@ -448,6 +448,9 @@ impl Component for StreamState {
         if let Some(done) = self.handle_state_action(action) {
             return done;
         }
+        if let Some(done) = self.handle_runs_action(action) {
+            return done;
+        }
         if let Some(done) = self.handle_delivery_action(action) {
             return done;
         }

@@ -83,12 +83,14 @@ fn view(viewer: &Viewer, canvas: &mut Canvas<'_>, half: Half, (focused, ascii): 
         let (tone, text) = no_match_text(viewer, half.view).unwrap_or_else(|| empty_view_text(viewer, half.view));
         return canvas.words(rows, tone, &text);
     }
-    let marks = viewer.marked(half.view);
+    let (marks, runs) = (viewer.marked(half.view), viewer.lines_of_marked_runs(half.view));
     for (i, (line, marked)) in lines.iter().enumerate().take(rows.h as usize) {
         let y = rows.y + i as u16;
         canvas.line(rows.x + 2, y, rows.w.saturating_sub(3), line);
         if marks.get(i).is_some_and(|marked| *marked) {
             canvas.text(rows.x, y, 1, "◆", canvas.theme.style(Tone::Strong));
+        } else if runs.get(i).is_some_and(|marked| *marked) {
+            canvas.text(rows.x, y, 1, "+", canvas.theme.style(Tone::Accent));
         }
         if *marked {
             let style = canvas.theme.style(if focused { Tone::Accent } else { Tone::Dim });

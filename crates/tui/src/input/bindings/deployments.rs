@@ -87,9 +87,9 @@ pub(super) const ROWS: &[Binding] = &[
         &["="],
         A::Compare,
         "compare",
-        "Compare the newest revision with the one before it",
+        "Compare two deployments, or the newest two revisions",
     )
-    .named("Compare the newest revision"),
+    .named("Compare deployments or revisions"),
     bind("deployments.browser", Deployments, &["o"], A::OpenLink, "browser", "Open its page in the browser")
         .named("Open the deployment's page"),
     bind("deployments.sort", Deployments, &["s"], A::Sort, "sort", "Sort by problems, name, age, region or load")
@@ -123,7 +123,7 @@ pub(super) const ROWS: &[Binding] = &[
         &["="],
         A::Compare,
         "compare",
-        "Compare with the marked revision, else the previous one",
+        "Compare the marked revisions, else with the previous one",
     )
     .named("Compare revisions"),
     bind(

@@ -112,12 +112,14 @@ pub(super) const ROWS: &[Binding] = &[
     bind("compare.next", Compare, &["]"], A::NextMatch, "next difference", "Next or previous difference")
         .named("Go to the next difference"),
     bind("compare.prev", Compare, &["["], A::PrevMatch, "previous", "").named("Go to the previous difference"),
-    bind("compare.collapse", Compare, &["c"], A::Collapse, "collapse equal", "Show or hide the steps that are equal")
-        .named("Collapse equal steps"),
+    bind("compare.collapse", Compare, &["c"], A::Collapse, "collapse equal", "Show or hide the rows that are equal")
+        .named("Collapse equal rows"),
     bind("compare.side", Compare, &["Tab", "BackTab"], A::NextPane, "other side", "Go to the other side")
         .named("Go to the other side"),
-    bind("compare.open", Compare, &["Enter"], A::Open, "open the step", "Open the step's checkpoint, or the recording")
+    bind("compare.open", Compare, &["Enter"], A::Open, "open the step", "Open the step, the recording or the record")
         .named("Open the step"),
+    bind("compare.commits", Compare, &["o"], A::OpenLink, "open commits", "Open the commits between both on GitHub")
+        .named("Open the commits"),
     bind("compare.state", Compare, &["d"], A::Describe, "final states", "Show how the final states differ")
         .named("Compare the final states"),
     bind("compare.save", Compare, &["s"], A::Export, "save", "Save both sides to a file that :compare opens")

@@ -76,15 +76,19 @@ pub(super) const ROWS: &[Binding] = &[
         &["="],
         A::Compare,
         "compare",
-        "In State: changes since a state; in History: branches",
+        "State: changes since a state; Runs: two runs; History: branches",
     )
-    .named("Compare states or branches")
-    .only_in(&["State", "History"])
-    .in_view(&[("State", "Show changes since a state"), ("History", "Compare branches")]),
-    bind("stream.mark", Stream, &["m"], A::Mark, "mark", "Mark the event; in State, the state to compare with")
+    .named("Compare states, runs or branches")
+    .only_in(&["State", "Runs", "History"])
+    .in_view(&[
+        ("State", "Show changes since a state"),
+        ("Runs", "Compare two runs"),
+        ("History", "Compare branches"),
+    ]),
+    bind("stream.mark", Stream, &["m"], A::Mark, "mark", "Mark the event; in State or Runs: to compare with")
         .named("Mark the event or state")
         .only_in(WITH_EVENTS)
-        .in_view(&[("State", "Mark the state to compare with")]),
+        .in_view(&[("State", "Mark the state to compare with"), ("Runs", "Mark the run to compare")]),
     bind("stream.next_mark", Stream, &["'"], A::NextMark, "next mark", "Next or previous mark")
         .named("Go to the next mark")
         .only_in(WITH_EVENTS),
@@ -243,10 +247,14 @@ pub(super) const ROWS: &[Binding] = &[
         &["Space"],
         A::Play,
         "pause",
-        "Pause, or play from here; History: set A; Graph: breakpoint",
+        "Play or pause; Runs: mark; History: set A; Graph: breakpoint",
     )
     .named("Toggle playback")
-    .in_view(&[("Graph", "Set a breakpoint"), ("History", "Set A, the base to compare with")]),
+    .in_view(&[
+        ("Graph", "Set a breakpoint"),
+        ("Runs", "Mark the run, or play the past"),
+        ("History", "Set A, the base to compare with"),
+    ]),
     bind("stream.later", Stream, &["."], A::Later, "next event", "One event forward or back")
         .named("Go one event forward"),
     bind("stream.earlier", Stream, &[","], A::Earlier, "previous event", "").named("Go one event back"),

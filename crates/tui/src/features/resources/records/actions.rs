@@ -8,8 +8,8 @@ use crate::session::msg::Described;
 use crate::session::record_list::RecordList;
 use crate::session::subject::Subject;
 use crate::session::{Cx, Requests, Route};
-use runtail_api::{CRON_FIELDS, ResourceIntent, assistant_changes};
-use runtail_core::model::state_document;
+use runtail_api::{CRON_FIELDS, ResourceIntent, assistant_fields};
+use runtail_core::model::{Configuration, state_document};
 use runtail_core::text::{clean, short_id};
 use serde_json::{Map, Value, json};
 
@@ -97,8 +97,8 @@ impl Records {
         };
         let number = |row: &Value| row["version"].as_i64();
         let (before, after) = if number(other) < number(row) { (other, row) } else { (row, other) };
-        let title = format!("{}: version {} → {}", self.subject(), before["version"], after["version"]);
-        Route::Comparison { title, changes: assistant_changes(before, after) }.into()
+        let side = |row: &Value| Configuration::of_version(&self.subject(), row, assistant_fields(row));
+        Route::CompareVersions(Box::new([side(before), side(after)])).into()
     }
 
     /// Returns the notice that nothing can be changed, if so.

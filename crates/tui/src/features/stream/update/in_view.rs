@@ -3,7 +3,7 @@
 use crate::features::stream::StreamState;
 use crate::features::stream::viewer::View;
 use crate::input::action::Action;
-use crate::session::Requests;
+use crate::session::{Request, Requests};
 
 impl StreamState {
     /// Switches the view or its display options. Returns `None` for other actions.
@@ -68,6 +68,25 @@ impl StreamState {
             }
         }
         Some(Requests::none())
+    }
+
+    /// Marks and compares the runs of the Runs view. Returns `None` for actions that mean the same in all views.
+    pub(super) fn handle_runs_action(&mut self, action: Action) -> Option<Requests> {
+        let viewer = self.tabs.shown().filter(|viewer| viewer.view() == View::Runs)?;
+        if viewer.is_recording() && action == Action::Mark {
+            return None;
+        }
+        let side = viewer.side_under_cursor();
+        match (action, side) {
+            (Action::Mark, Some(side)) => Some(Request::MarkSide(side).into()),
+            // During time travel, it plays.
+            (Action::Play, Some(side)) if viewer.playhead().is_none() => Some(Request::MarkSide(side).into()),
+            (Action::Compare, Some(side)) => Some(Request::CompareSide(side).into()),
+            (Action::Mark | Action::Compare, None) => {
+                Some(Requests::info("No run is selected. Move to the line of a run to mark or compare it."))
+            }
+            _ => None,
+        }
     }
 
     /// Handles the actions of the Timeline. Returns `None` for actions that mean the same in all views.

@@ -210,6 +210,8 @@ pub struct Viewer {
     windows: [(usize, usize); VIEWS.len()],
     blocks: Blocks,
     runs: UnseenRuns,
+    /// The runs of the thread that are marked for a comparison.
+    marked_runs: Vec<String>,
     delivery_rows: Vec<views::delivery::Row>,
     delivery: delivery::DeliveryState,
     pub(in crate::features::stream) find: Find,
@@ -295,6 +297,7 @@ impl Viewer {
             windows: [(0, 0); VIEWS.len()],
             blocks: Blocks::default(),
             runs: UnseenRuns::default(),
+            marked_runs: Vec::new(),
             delivery_rows: Vec::new(),
             delivery: delivery::DeliveryState::default(),
             find: Find::default(),

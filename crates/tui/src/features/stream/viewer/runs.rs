@@ -2,8 +2,9 @@
 //! the thread's runs.
 
 use super::{View, Viewer};
-use crate::session::msg::ServerRef;
-use crate::widgets::scroll::Flat;
+use crate::session::compare::SideRef;
+use crate::session::msg::{ServerRef, ThreadRef};
+use crate::widgets::scroll::{self, Flat};
 use runtail_core::model::KnownRevisions;
 use runtail_stream::projection::{LifecycleRow, RunEntry};
 use runtail_stream::{Seq, SnapshotFields};
@@ -75,6 +76,38 @@ impl Viewer {
         let is_shown =
             self.halves[self.focused_half] == View::Runs || (self.is_split() && self.halves.contains(&View::Runs));
         self.revisions = if is_shown { known(&self.server) } else { None };
+    }
+
+    /// Sets the runs that are marked for a comparison.
+    pub(crate) fn know_marked_runs(&mut self, marked: impl FnOnce(&ThreadRef) -> Vec<String>) {
+        let thread = self.thread_id.clone().filter(|_| !self.is_recording());
+        let thread = thread.map(|id| ThreadRef { server: self.server.clone(), id });
+        self.marked_runs = thread.map(|thread| marked(&thread)).unwrap_or_default();
+    }
+
+    /// Returns the run under the cursor of the Runs view as a side of a comparison. A recording has no runs of a server.
+    pub(crate) fn side_under_cursor(&self) -> Option<SideRef> {
+        let thread = self.thread_id.clone().filter(|_| self.view() == View::Runs && !self.is_recording())?;
+        let run = self.run_of(self.place(View::Runs).cursor.key)?.to_string();
+        Some(SideRef::Thread(ThreadRef { server: self.server.clone(), id: thread }, Some(run)))
+    }
+
+    fn run_of(&self, key: u64) -> Option<&str> {
+        match self.runs_row(key)? {
+            RunsRow::Run(run) => run.run_id.as_deref(),
+            RunsRow::Event(row) => row.run_id.as_deref(),
+        }
+    }
+
+    /// Returns which lines of the Runs view's window are of marked runs.
+    pub(crate) fn lines_of_marked_runs(&self, view: View) -> Vec<bool> {
+        if self.marked_runs.is_empty() || view != View::Runs {
+            return Vec::new();
+        }
+        let is_marked = |key| self.run_of(key).is_some_and(|run| self.marked_runs.iter().any(|marked| marked == run));
+        let height = self.windows[view as usize].1;
+        let rows = self.rows(view);
+        scroll::window(&rows, self.place(view).top, height).map(|spot| spot.line == 0 && is_marked(spot.key)).collect()
     }
 
     /// Updates the entries from the thread's runs.
