@@ -369,6 +369,7 @@ fn preview(text: &str) -> Preview {
         then: Vec::new(),
         changes: vec![Change { path: text.into(), before: word(), after: word() }],
         revision: NewRevision::Yes(text.into()),
+        branch: None,
         notes: vec![Note::fact(text)],
         consent: Consent::Name(text.into()),
     }

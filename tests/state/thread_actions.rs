@@ -151,6 +151,7 @@ fn preview(title: &str, consent: Consent) -> Box<Preview> {
         then: Vec::new(),
         changes: Vec::new(),
         revision: NewRevision::NotAsked,
+        branch: None,
         notes: vec![Note::fact("Finished steps are kept.")],
         consent,
     })

@@ -282,14 +282,19 @@ impl Drawing {
         from.peek().is_some() && from.all(|edge| edge["target"] == END && edge["conditional"] != true)
     }
 
-    fn then(&self, node: &str) -> String {
+    /// Returns the nodes after a node, and whether a condition chooses among them.
+    pub fn targets(&self, node: &str) -> (Vec<String>, bool) {
         let edges = self.0.as_ref().and_then(|graph| graph["edges"].as_array()).map(Vec::as_slice).unwrap_or_default();
         let from = || edges.iter().filter(|edge| edge["source"] == node);
         let is_conditional = from().any(|edge| edge["conditional"] == true);
-        let targets: Vec<String> = from()
+        let targets = from()
             .filter_map(|edge| edge["target"].as_str())
-            .map(|target| if target == END { "the end".to_string() } else { target.to_string() })
-            .collect();
+            .map(|target| if target == END { "the end".to_string() } else { target.to_string() });
+        (targets.collect(), is_conditional)
+    }
+
+    fn then(&self, node: &str) -> String {
+        let (targets, is_conditional) = self.targets(node);
         match (targets.is_empty(), is_conditional) {
             (true, _) => "What runs next is decided by the server".to_string(),
             (false, true) => format!("Next is decided by a condition: {}", named(&targets)),
@@ -388,8 +393,19 @@ pub(super) fn leaves_head(loaded: &LoadedThread, base: &Base, then: &str) -> Opt
         return Some(about_questions(&questions, then));
     }
     let head = loaded.checkpoint().map(text::clean).unwrap_or_default();
-    let then = format!("left in the current branch, and can be answered after running again from checkpoint {head}");
-    Some(about_questions(&questions, &then))
+    let (of_step, from) = match loaded.state.as_ref().and_then(|state| state.step) {
+        Some(step) => (format!(" of step {step}"), format!("step {step} (checkpoint {head})")),
+        None => (String::new(), format!("checkpoint {head}")),
+    };
+    let first = questions.first().map(Question::summary).unwrap_or_default();
+    let first = text::clean(&first);
+    let said = |leaves: String, them: &str, more: String| {
+        Note::warning(format!("{leaves} the head. To answer {them} later, run again from {from} first: {first}{more}"))
+    };
+    Some(match questions.len() {
+        0 | 1 => said(format!("The question{of_step} leaves"), "it", String::new()),
+        n => said(format!("The {n} questions{of_step} leave"), "them", format!(" (and {} more)", n - 1)),
+    })
 }
 
 /// Says what happens to open questions: `The open question is discarded by the new input: Go on?`

@@ -375,6 +375,7 @@ impl AgentServer {
             then: Vec::new(),
             changes: Vec::new(),
             revision: NewRevision::NotAsked,
+            branch: None,
             notes,
             consent: Consent::Key,
         }
