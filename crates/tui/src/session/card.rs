@@ -74,6 +74,11 @@ fn fitting(cx: &Cx<'_>, keys: &[(&'static str, String)], hidden: &str) -> Vec<(&
     parts
 }
 
+/// Returns the keys that fit into the lower edge of a frame.
+pub fn keys_text(cx: &Cx<'_>, keys: &[(&'static str, String)]) -> String {
+    fitting(cx, keys, "").into_iter().map(|(_, said)| said).collect::<Vec<_>>().join("   ")
+}
+
 /// Says how many lines are above and below the frame, and which keys show them. Without such keys, only what is below counts.
 fn hidden(cx: &Cx<'_>, card: &Card<'_>, below: usize) -> String {
     let above = if card.has_pages { card.top } else { 0 };

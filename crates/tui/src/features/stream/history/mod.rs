@@ -8,6 +8,7 @@ mod view;
 
 pub(super) use view::draw;
 
+use super::viewer::View;
 use crate::session::checkpoints::CheckpointState;
 use crate::widgets::area::Area;
 use crate::widgets::jobs::{JobProgress, PendingJob};
@@ -56,9 +57,11 @@ pub struct History {
 /// Why a state is awaited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
-    /// To show it in all views.
-    Show,
+    /// To show it in all views, this one first.
+    Show(View),
     Edit,
+    /// To edit it, and run from there.
+    EditAndRun,
 }
 
 /// The areas of the view.
