@@ -477,6 +477,11 @@ impl Confirm {
         self.typed.key(key);
     }
 
+    /// Returns the area of the dialog. Where text is typed, a row stays free below it, which a notice may take.
+    pub(super) fn area(&self, cx: &Cx<'_>) -> Area {
+        Area { h: cx.area.h.saturating_sub(u16::from(self.wants_name().is_some())), ..cx.area }
+    }
+
     fn rows(&self, cx: &Cx<'_>, area: Area) -> Flat {
         Flat { first: 0, end: self.lines(cx, area.w.saturating_sub(2) as usize).len() as u64 }
     }
@@ -522,13 +527,13 @@ impl Component for Confirm {
     }
 
     fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
-        let area = confirm_area(cx.area);
+        let area = confirm_area(self.area(cx));
         let rows = self.rows(cx, area);
         self.place.page(&rows, area.h.into(), lines);
     }
 
     fn jump_to_edge(&mut self, cx: &Cx<'_>, start: bool) {
-        let area = confirm_area(cx.area);
+        let area = confirm_area(self.area(cx));
         let rows = self.rows(cx, area);
         match start {
             true => self.place.to_start(&rows, area.h.into()),
@@ -545,11 +550,11 @@ impl Component for Confirm {
     }
 
     fn framed_keys(&self, cx: &Cx<'_>) -> Vec<&'static str> {
-        card::framed_keys(cx, &self.keys(cx), false)
+        self.framed(cx).0
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
-        let area = confirm_area(cx.area);
+        let area = confirm_area(self.area(cx));
         let rows = self.rows(cx, area);
         self.place.clamp(&rows, area.h.into());
     }

@@ -74,6 +74,7 @@ impl Confirm {
         self.with_checkpoint(out, StreamCommand::ShowOnGraph)
     }
 
+    /// Adds a command about the checkpoint.
     fn with_checkpoint(&self, out: Requests, command: impl Fn(String) -> StreamCommand) -> Requests {
         let branch = self.preview().and_then(|preview| preview.branch.as_ref());
         branch.map(|branch| out.and(command(branch.checkpoint_id.clone()))).unwrap_or_default()
@@ -93,8 +94,7 @@ impl Confirm {
             }
             Action::Update => is_free && self.may_edit(cx),
             Action::View9 => is_free && self.is_of_shown_checkpoint(cx),
-            Action::Collapse => is_free && self.preview().is_some(),
-            Action::Curl => self.preview().is_some(),
+            Action::Collapse | Action::Curl => is_free && self.preview().is_some(),
             _ => true,
         }
     }
@@ -102,7 +102,8 @@ impl Confirm {
     /// Returns the keys in the frame, each with its label.
     pub(super) fn keys(&self, cx: &Cx<'_>) -> Vec<(&'static str, String)> {
         let is_run = self.preview().is_some_and(|preview| preview.branch.is_some());
-        let is_open = matches!(self.stage, Stage::Planning | Stage::Ready(_));
+        let is_ready = matches!(self.stage, Stage::Ready(_));
+        let is_open = is_ready || matches!(self.stage, Stage::Planning);
         let label = |id: &'static str, action: Action, label: &str| {
             self.is_possible(cx, action).then(|| (id, label.to_string()))
         };
@@ -112,10 +113,14 @@ impl Confirm {
             (false, false) => "send",
         };
         let fold = if self.is_folded { "unfold" } else { "fold" };
-        let option = if self.node_choice().is_some() { "next node" } else { "option" };
+        let option = match (self.node_choice(), is_ready) {
+            (Some(_), true) => "next node",
+            (Some(_), false) => "choose the node",
+            (None, _) => "option",
+        };
         // While a name is typed, the key that is a letter is input.
         let copy = match cx.session.keymap.keys_of("confirm.curl").iter().find(|key| key.text().is_none()) {
-            Some(key) if self.wants_name().is_some() => Some(("", format!("{key} copy the request"))),
+            Some(key) if self.wants_name().is_some() => Some(("", format!("{key} copy"))),
             _ => label("confirm.curl", Action::Curl, "copy the request"),
         };
         let keys = [
@@ -130,8 +135,8 @@ impl Confirm {
         keys.into_iter().flatten().collect()
     }
 
-    /// Returns the keys in the lower edge of the frame.
-    pub(super) fn framed(&self, cx: &Cx<'_>) -> String {
-        card::keys_text(cx, &self.keys(cx))
+    /// Returns the keys in the lower edge of the frame: their ids, and the text.
+    pub(super) fn framed(&self, cx: &Cx<'_>) -> (Vec<&'static str>, String) {
+        card::keys_in_edge(cx, &self.keys(cx))
     }
 }

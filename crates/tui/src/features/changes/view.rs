@@ -65,7 +65,7 @@ pub(super) fn editor(editor: &Editor, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> O
 
 /// Draws the confirmation dialog. Returns the position of the text cursor.
 pub(super) fn confirm(confirm: &Confirm, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
-    let area = cx.area;
+    let area = confirm.area(cx);
     let title = confirm.title();
     // The title is the verb; the rest is the subject.
     let phrases = ["Roll back", "Cancel and roll back", "Run again", "Ask again"];
@@ -86,7 +86,7 @@ pub(super) fn confirm(confirm: &Confirm, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -
     let (w, h) = cx.session.size;
     let edges = Area { x: 0, y: 1, w, h: (shown + more + 2).min(h.saturating_sub(2)) };
     canvas.pane_frame(edges, &title_line(word, &about(cx, &subject, &confirm.profile)), true);
-    canvas.frame_keys(edges, &confirm.framed(cx));
+    canvas.frame_keys(edges, &confirm.framed(cx).1);
     // The prompt follows the preview.
     let y = draw_preview(canvas, area, &confirm.place, &lines);
     match (&confirm.stage, confirm.wants_name()) {

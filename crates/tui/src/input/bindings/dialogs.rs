@@ -71,15 +71,8 @@ pub(super) const ROWS: &[Binding] = &[
     .named("Change the option"),
     bind("confirm.edit", Confirm, &["u"], A::Update, "edit state", "Edit the state before the run")
         .named("Edit the state before the run"),
-    bind(
-        "confirm.graph",
-        Confirm,
-        &["g"],
-        A::View9,
-        "show on the graph",
-        "Show the checkpoint and what is next on the graph",
-    )
-    .named("Show the checkpoint on the graph"),
+    bind("confirm.graph", Confirm, &["g"], A::View9, "show on the graph", "Show it on the graph")
+        .named("Show it on the graph"),
     bind("confirm.fold", Confirm, &["c"], A::Collapse, "fold", "Show each request on one line, or all of it")
         .named("Fold the requests"),
     bind(
