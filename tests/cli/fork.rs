@@ -92,12 +92,27 @@ async fn the_nodes_of_a_checkpoint_run_again() {
         let world = World::start(dialect, 1000.0).await;
         let thread = world.released().await;
         let checkpoint = world.before(&thread, "test").await;
-        let done = world.runtail(&["fork", &thread, "--checkpoint", &checkpoint, "--wait"]).expect(0);
+        let args = ["fork", &thread, "--checkpoint", &checkpoint];
+        let branch = &world.runtail(&[&args[..], &["--dry-run", "-o", "json"]].concat()).expect(0).json()["branch"];
+        assert_eq!(
+            (&branch["step"], &branch["writers"], &branch["is_newest"]),
+            (&json!(1), &json!(["build"]), &json!(false))
+        );
+        let run = &world.runs(&thread).await[0]["run_id"];
+        let steps = json!([
+            {"kind": "runs_again", "nodes": ["test"], "certain": true, "run_id": null, "detail": ""},
+            {"kind": "then_likely", "nodes": ["release"], "certain": false, "run_id": run,
+             "detail": "models and conditions may choose differently"},
+            {"kind": "skipped", "nodes": ["input", "build"], "certain": false, "run_id": null,
+             "detail": "steps -1 to 1 are reused"},
+        ]);
+        assert_eq!(branch["steps"], steps, "{dialect:?}");
+        let done = world.runtail(&[&args[..], &["--wait"]].concat()).expect(0);
         let row = done.json();
         assert_eq!((&row["outcome"], &row["checkpoint_id"]), (&json!("success"), &json!(checkpoint)), "{dialect:?}");
         for says in [
-            "Runs again   test         certain",
-            "Then likely  release      as in run ",
+            "Runs again   test          certain",
+            "Then likely  release       as in run ",
             "Skipped      input, build",
             "A new branch starts here; the current branch stays in history.",
             "external effects happen twice",
