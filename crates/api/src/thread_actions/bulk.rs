@@ -175,7 +175,7 @@ impl AgentServer {
         let loaded = self.load_thread(thread).await?;
         let status = loaded.status();
         match (&status, edit) {
-            (ThreadStatus::Failed { .. }, None) => self.plan_again(thread, None).await,
+            (ThreadStatus::Failed { .. }, None) => self.plan_again(thread, None, false).await,
             (ThreadStatus::Failed { .. }, Some(edit)) => {
                 let (mut plan, base) =
                     self.plan_edit_and_run(thread, &loaded, None, edit, loaded.reached_limit(&status)).await?;

@@ -348,12 +348,18 @@ fn changes(base: &Base, values: &Map<String, Value>) -> Vec<Change> {
 /// Values with more bytes of JSON are cut where they are shown.
 const LONG: usize = 100;
 
-/// Returns the change of a value without its equal beginning, because long values are cut when they are shown.
+/// Returns the change of a value without its equal beginning and end, because long values are cut when they are shown.
 fn narrowed(path: String, before: Option<Value>, after: Value) -> Change {
     match (before, after) {
         (Some(Value::Array(mut old)), Value::Array(mut new)) if !old.is_empty() => {
             let equal = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
-            let (old, new) = (old.split_off(equal), new.split_off(equal));
+            let (mut old, mut new) = (old.split_off(equal), new.split_off(equal));
+            // Of lists with the same length, the equal end is left out, too.
+            if old.len() == new.len() {
+                let end = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
+                old.truncate(old.len() - end);
+                new.truncate(new.len() - end);
+            }
             match (old.as_slice(), new.as_slice()) {
                 ([one], [other]) => narrowed(format!("{path}[{equal}]"), Some(one.clone()), other.clone()),
                 _ => Change {
@@ -426,5 +432,37 @@ fn kind_of(value: &Value) -> &'static str {
         Value::String(_) => "a text",
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_of_a_long_value_is_named_by_its_path() {
+        let messages = |question: &str, city: &str| {
+            json!([
+                {"type": "human", "content": question},
+                {"type": "ai", "tool_calls": [{"name": "weather", "args": {"city": city, "unit": "C"}}]},
+                {"type": "tool", "content": "sunny"},
+            ])
+        };
+        let path = |after: Value| narrowed("messages".into(), Some(messages("In Paris?", "Paris")), after);
+        let first = path(messages("In Rome?", "Paris"));
+        assert_eq!((&*first.path, first.after), ("messages[0].content", Some(json!("In Rome?"))));
+        let middle = path(messages("In Paris?", "Rome"));
+        assert_eq!(middle.path, "messages[1].tool_calls[0].args.city");
+        assert_eq!((middle.before, middle.after), (Some(json!("Paris")), Some(json!("Rome"))));
+        // Several changes keep what lies between them.
+        let both = path(messages("In Rome?", "Rome"));
+        assert_eq!(
+            (&*both.path, both.after.map(|after| after.as_array().map(Vec::len))),
+            ("messages[0…]", Some(Some(2)))
+        );
+        let mut longer = messages("In Paris?", "Paris");
+        longer.as_array_mut().unwrap().push(json!({"type": "ai", "content": "Sunny."}));
+        let added = path(longer);
+        assert_eq!((&*added.path, added.before), ("messages[3…]", None));
     }
 }

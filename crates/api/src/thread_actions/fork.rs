@@ -4,7 +4,7 @@ use super::base::{Base, open_calls};
 use super::branch::Next;
 use super::edit::{CheckedEdit, Drawing, Keys, START, leaves_head, not_active};
 use super::plan::{assistant_of, named, omitted_note, raised};
-use super::start::was_answered;
+use super::start::{marked, was_answered};
 use super::{ForkChange, LoadedThread, RunStart, StartGuard, StateEdit, Step, ThreadPlan, WriteKind, unfit};
 use crate::{AgentServer, PlanError, ServerKind};
 use runtail_core::model::{
@@ -171,7 +171,7 @@ impl AgentServer {
         raised(&mut run, reached, None, &mut notes);
         let write = self.state_write(thread, body, loaded, WriteKind::Edit);
         // The first request makes another checkpoint the newest, so the run has nothing to compare with.
-        let start = RunStart { thread: thread.into(), body: run, guard: StartGuard::None };
+        let start = RunStart { thread: thread.into(), body: marked(run), guard: StartGuard::None };
         let preview = Preview {
             title: format!("Run again from {} of thread {} after an edit", step_of(&base), short_id(thread)),
             request: self.write_request(&write)?,
@@ -180,6 +180,14 @@ impl AgentServer {
             ..self.shown(thread, notes)
         };
         Ok((ThreadPlan { preview, choice, step: Step::WriteAndStart(Box::new(write), Box::new(start)) }, base))
+    }
+
+    /// Returns what a retry of the newest checkpoint runs; nothing if that can't be read.
+    pub(super) async fn retried_steps(&self, thread: &str, loaded: &LoadedThread, nodes: &[String]) -> Option<Branch> {
+        let base = self.base_of(thread, loaded, None).await.ok()?;
+        let past = self.past_of(&base, loaded.newest_run()).await;
+        let next = Next { nodes, doubt: "", calls: &base.open_calls(), keeps_answer: &|_| false };
+        Some(past.branch(&base, &next))
     }
 
     /// Returns what a run after an edit runs.
