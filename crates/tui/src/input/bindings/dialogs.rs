@@ -69,7 +69,7 @@ pub(super) const ROWS: &[Binding] = &[
         "The option: tracing project, queued runs, the node",
     )
     .named("Change the option"),
-    bind("confirm.edit", Confirm, &["u"], A::Update, "edit state", "Edit the state before the run")
+    write("confirm.edit", Confirm, &["u"], A::Update, "edit state", "Edit the state before the run")
         .named("Edit the state before the run"),
     bind("confirm.graph", Confirm, &["g"], A::View9, "show on the graph", "Show it on the graph")
         .named("Show it on the graph"),
