@@ -192,3 +192,18 @@ fn a_failed_task_says_why() {
     let branch = branch(&[failed], "b");
     assert_eq!(rows(&branch)[0], "Runs again | tools | certain | failed before: ConnectTimeout: no response");
 }
+
+#[test]
+fn a_task_that_keeps_its_answer_does_not_ask_again() {
+    let mut asking = state("b", None, "loop", &["ask"], 3);
+    asking["tasks"] = json!([{"name": "ask", "interrupts": [{"id": "i", "value": "Go on?"}]}]);
+    let base = base_of(&asking, true);
+    let detail = |keeps: bool, doubt: &str| {
+        let next = Next { nodes: &base.facts.next, doubt, calls: &[], keeps_answer: &|_| keeps };
+        rows(&Past::new(&base, Vec::new(), None).branch(&base, &next)).remove(0)
+    };
+    assert_eq!(detail(false, ""), "Runs again | ask | certain | asks again: Go on?");
+    assert_eq!(detail(true, ""), "Runs again | ask | certain | ");
+    // What decides about the nodes is said where nothing else is known of them.
+    assert_eq!(detail(true, "a condition decides"), "Runs again | ask | likely | a condition decides");
+}
