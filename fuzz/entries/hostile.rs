@@ -13,8 +13,9 @@ use runtail_api::{
 use runtail_core::config::{Config, ConfigError};
 use runtail_core::graph::Graph;
 use runtail_core::model::{
-    AuthAnswer, CardLog, Change, Checkpoint, Configuration, Consent, Evidence, FailureCard, InboxCause, InboxThread,
-    LogEvidence, LogLine, NewRevision, Note, PlainRequest, Preview, Question, Target, ThreadStatus,
+    AuthAnswer, Branch, BranchStep, BranchStepKind, CardLog, Change, Checkpoint, Configuration, Consent, Evidence,
+    FailureCard, InboxCause, InboxThread, LogEvidence, LogLine, NewRevision, Note, PlainRequest, Preview, Question,
+    RepeatedCalls, Target, ThreadStatus,
 };
 use runtail_stream::bisect::{HistoryError, RecordingBisect};
 use runtail_stream::comparison::{FileContents, read_pair};
@@ -383,8 +384,29 @@ fn preview(text: &str) -> Preview {
         then: Vec::new(),
         changes: vec![Change { path: text.into(), before: word(), after: word() }],
         revision: NewRevision::Yes(text.into()),
+        branch: text.len().is_multiple_of(2).then(|| branch(text)),
         notes: vec![Note::fact(text)],
         consent: Consent::Name(text.into()),
+    }
+}
+
+/// A run from a checkpoint with text of the server.
+fn branch(text: &str) -> Branch {
+    let step = |kind| BranchStep {
+        kind,
+        nodes: vec![text.into(), format!("{text} ×2")],
+        certain: kind == BranchStepKind::Runs,
+        run_id: Some(text.into()),
+        detail: text.into(),
+    };
+    let kinds = [BranchStepKind::Runs, BranchStepKind::RunsAgain, BranchStepKind::ThenLikely, BranchStepKind::Skipped];
+    let one = BranchStep { nodes: vec![text.into()], ..step(BranchStepKind::ThenLikely) };
+    Branch {
+        checkpoint_id: text.into(),
+        writers: vec![text.into()],
+        steps: kinds.into_iter().map(step).chain([one]).collect(),
+        repeats: Some(RepeatedCalls { calls: vec![text.into()], run_id: Some(text.into()) }),
+        ..Branch::default()
     }
 }
 

@@ -38,7 +38,7 @@ const NOTES: &str = "\
 Without --input and --update, the nodes that were next at the checkpoint run again. A new branch of the thread's history begins \
 there, and its newest state is from then on the thread's state; the other branches stay in the history. The preview says which \
 nodes certainly run, what likely follows, which calls are repeated, and which open question leaves the thread's head. --dry-run \
-prints it with the exact requests.
+prints it with the exact requests; in its JSON, `branch` has the steps.
 
 The checkpoint, the keys of --update and the node are checked first, because servers accept unknown ones. --update takes two \
 requests: the edit, then the run. If the second fails, the error names the checkpoint that the first one made. The graph's \

@@ -48,7 +48,7 @@ struct Printed {
     seq: Seq,
     calls: usize,
     /// Its label was printed.
-    labelled: bool,
+    labeled: bool,
     thinking: bool,
     /// From before this stream.
     earlier: bool,
@@ -213,7 +213,7 @@ impl Teller {
         if !fresh.is_empty() || !calls.is_empty() || thinks {
             if self.open != Some(number) || revised {
                 self.end_line(out);
-                let more = match (revised, told.labelled) {
+                let more = match (revised, told.labeled) {
                     (true, _) => " (revised)",
                     (false, true) => " (continued)",
                     (false, false) => "",
@@ -221,7 +221,7 @@ impl Teller {
                 let (title, more) = (self.paint(Role::Strong, &title), self.paint(Role::Dim, more));
                 let _ = writeln!(out, "{title}{more}");
                 self.open = Some(number);
-                told.labelled = true;
+                told.labeled = true;
             }
             if thinks {
                 let _ = writeln!(out, "  {}", self.paint(Role::Dim, "(thinking)"));

@@ -92,13 +92,29 @@ async fn the_nodes_of_a_checkpoint_run_again() {
         let world = World::start(dialect, 1000.0).await;
         let thread = world.released().await;
         let checkpoint = world.before(&thread, "test").await;
-        let done = world.runtail(&["fork", &thread, "--checkpoint", &checkpoint, "--wait"]).expect(0);
+        let args = ["fork", &thread, "--checkpoint", &checkpoint];
+        let branch = &world.runtail(&[&args[..], &["--dry-run", "-o", "json"]].concat()).expect(0).json()["branch"];
+        assert_eq!(
+            (&branch["step"], &branch["writers"], &branch["is_newest"]),
+            (&json!(1), &json!(["build"]), &json!(false))
+        );
+        let run = &world.runs(&thread).await[0]["run_id"];
+        let steps = json!([
+            {"kind": "runs_again", "nodes": ["test"], "certain": true, "run_id": null, "detail": ""},
+            {"kind": "then_likely", "nodes": ["release"], "certain": false, "run_id": run,
+             "detail": "models and conditions may choose differently"},
+            {"kind": "skipped", "nodes": ["input", "build"], "certain": false, "run_id": null,
+             "detail": "steps -1 to 1 are reused"},
+        ]);
+        assert_eq!(branch["steps"], steps, "{dialect:?}");
+        let done = world.runtail(&[&args[..], &["--wait"]].concat()).expect(0);
         let row = done.json();
         assert_eq!((&row["outcome"], &row["checkpoint_id"]), (&json!("success"), &json!(checkpoint)), "{dialect:?}");
         for says in [
-            "Runs again: test.",
-            "Then likely release",
-            "the current branch stays in the history",
+            "Runs again   test          certain",
+            "Then likely  release       as in run ",
+            "Skipped      input, build",
+            "A new branch starts here; the current branch stays in history.",
             "external effects happen twice",
         ] {
             assert!(done.stderr.contains(says), "{dialect:?} {says}: {}", done.stderr);
@@ -135,7 +151,7 @@ async fn previews_say_what_happens_to_given_answers() {
             Dialect::JavaScript => "left runs again with the answer that it received, and doesn't ask again.",
             _ => "The answer given to left is lost: its question is asked again.",
         };
-        assert!(done.stderr.contains(says) && done.stderr.contains("Runs again: left, right."), "{}", done.stderr);
+        assert!(done.stderr.contains(says) && done.stderr.contains("Runs again  left"), "{}", done.stderr);
         let open = questions(&world.get(&path).await);
         match dialect {
             Dialect::JavaScript => assert_eq!(open, [("\"right\"".to_string(), right.clone())]),
@@ -367,12 +383,9 @@ async fn an_open_question_is_named_by_a_fork() {
     let asking = id(&world.get(&format!("/threads/{thread}/state")).await);
     let first = world.before(&thread, "draft").await;
     let done = world.runtail(&["fork", &thread, "--checkpoint", &first, "--wait"]).expect(0);
-    assert!(done.stderr.contains("The open question is left in the current branch"), "{}", done.stderr);
-    assert!(
-        done.stderr.contains(&format!("running again from checkpoint {asking}: Approve this payment?")),
-        "{}",
-        done.stderr
-    );
+    let later = format!("(checkpoint {asking}) first: Approve this payment?");
+    assert!(done.stderr.contains("leaves the head. To answer it later, run again from step"), "{}", done.stderr);
+    assert!(done.stderr.contains(&later), "{}", done.stderr);
     assert_eq!(done.json()["outcome"], "interrupted");
     // Without a checkpoint, the newest asks again.
     let done = world.runtail(&["fork", &thread, "--wait"]).expect(0);

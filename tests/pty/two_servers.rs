@@ -68,10 +68,10 @@ fn the_same_input_is_previewed_for_both_servers_and_the_runs_are_compared() {
     term.wait_for("read-only");
     term.keys(":compare-run eu/bot\r");
     term.wait_for("on two servers");
-    term.wait_for("Request 2");
-    // The requests to the second server are below.
+    term.wait_for("2  POST");
+    // Those to the second server come last.
     term.keys("G");
-    term.wait_for("Request 4");
+    term.wait_for("4  POST");
     assert!(regions.writes().is_empty(), "{:?}", regions.writes());
     term.keys("\x13");
     term.wait_for("Compare runs");

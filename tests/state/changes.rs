@@ -31,6 +31,7 @@ fn preview(intent: &Intent) -> Preview {
         then: Vec::new(),
         changes: Vec::new(),
         revision,
+        branch: None,
         notes: vec![
             Note::warning("Revision 5555 is serving now: its URL will stop responding."),
             Note::fact("It is soft."),

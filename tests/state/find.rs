@@ -267,6 +267,7 @@ fn preview(thread: &str) -> Box<Preview> {
         then: Vec::new(),
         changes: Vec::new(),
         revision: NewRevision::NotAsked,
+        branch: None,
         notes: Vec::new(),
         consent: Consent::Id(thread.into()),
     })

@@ -87,6 +87,7 @@ fn planned(dash: &mut Dash, effects: &[Effect]) -> (u64, Intent) {
             then: Vec::new(),
             changes: Vec::new(),
             revision: NewRevision::NotAsked,
+            branch: None,
             notes: Vec::new(),
             consent: Consent::Key,
         })),

@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod edits;
+mod fork;
 mod subgraphs;
 mod time;
 

@@ -87,6 +87,7 @@ fn preview(thread: &str) -> Box<Preview> {
         then: Vec::new(),
         changes: Vec::new(),
         revision: NewRevision::NotAsked,
+        branch: None,
         notes: vec![
             Note::fact("Question: send_email(to=ana@acme.example)"),
             Note::fact("approve send_email(to=ana@acme.example), by the rule action:send_*"),

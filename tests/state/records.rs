@@ -94,6 +94,7 @@ fn preview(title: &str) -> Box<Preview> {
         then: Vec::new(),
         changes: Vec::new(),
         revision: NewRevision::NotAsked,
+        branch: None,
         notes: vec![Note::warning("`context` is probably not restored.")],
         consent: Consent::Key,
     })

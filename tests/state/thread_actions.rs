@@ -25,7 +25,7 @@ const RUN: &str = "01a1fbb5-1743-72b0-bac9-4236eccc288a";
 pub(crate) struct Records {
     pub(crate) thread: Value,
     pub(crate) state: Value,
-    runs: Value,
+    pub(crate) runs: Value,
 }
 
 /// A thread with this status, and a state as in a captured case.
@@ -151,6 +151,7 @@ fn preview(title: &str, consent: Consent) -> Box<Preview> {
         then: Vec::new(),
         changes: Vec::new(),
         revision: NewRevision::NotAsked,
+        branch: None,
         notes: vec![Note::fact("Finished steps are kept.")],
         consent,
     })

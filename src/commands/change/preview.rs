@@ -2,8 +2,8 @@
 
 use crate::exit::Failure;
 use crate::output::{self, Format, Output, complain};
-use runtail_core::model::{Consent, PlainRequest, Preview};
-use runtail_core::text;
+use runtail_core::model::{Branch, Consent, PlainRequest, Preview};
+use runtail_core::text::{self, short_id};
 use serde_json::{Value, json};
 
 /// Prints the preview as data, for `--dry-run`.
@@ -34,6 +34,7 @@ pub(crate) fn print_all(previews: &[&Preview], output: &Output) -> Result<(), Fa
 /// Prints on stderr what will be sent.
 pub(crate) fn tell(preview: &Preview) {
     let mut lines = vec![title(preview)];
+    lines.extend(preview.branch.iter().flat_map(branch_lines));
     lines.extend(preview.changes.iter().map(|change| format!("  {}", change.line())));
     lines.extend(what_else(preview));
     complain(&lines.join("\n"));
@@ -47,12 +48,38 @@ fn title(Preview { title, profile, target, .. }: &Preview) -> String {
 /// Returns whether it creates a revision, and the notes; warnings start with an exclamation mark.
 fn what_else(preview: &Preview) -> Vec<String> {
     let sentence = Some(preview.revision.sentence()).filter(|sentence| !sentence.is_empty());
+    let repeats = preview.branch.iter().filter_map(|branch| branch.repeats.as_ref());
+    let repeats = repeats.map(|calls| format!("! {}", calls.sentence(run_name)));
     let notes = preview.notes.iter().map(|note| format!("{} {}", if note.warns { "!" } else { "-" }, note.text));
-    sentence.into_iter().chain(notes).collect()
+    sentence.into_iter().chain(repeats).chain(notes).collect()
+}
+
+/// Returns what a run from a checkpoint runs, in columns.
+fn branch_lines(branch: &Branch) -> Vec<String> {
+    let at = branch.created_at.map(|at| at.strftime("%Y-%m-%d %H:%M:%SZ, ").to_string()).unwrap_or_default();
+    let from = branch.sentence(Some(&format!("{at}checkpoint {}", short_id(&branch.checkpoint_id))));
+    let rows = branch.steps.iter().map(|step| {
+        let cells = [step.kind.label().to_string(), step.named(), step.basis(run_name), step.detail.clone()];
+        cells.map(|cell| text::clean(&cell).into_owned())
+    });
+    let rows: Vec<[String; 4]> = rows.collect();
+    let width = |at: usize| rows.iter().map(|row| text::width(&row[at])).max().unwrap_or_default();
+    let widths = [0, 1, 2].map(width);
+    let line = |row: &[String; 4]| {
+        let padded = row.iter().zip(widths).filter(|(_, width)| *width > 0);
+        let padded = padded.map(|(cell, width)| format!("{cell}{}  ", " ".repeat(width - text::width(cell))));
+        format!("{}{}", padded.collect::<String>(), row[3]).trim_end().to_string()
+    };
+    std::iter::once(from).chain(rows.iter().map(line)).collect()
+}
+
+fn run_name(id: &str) -> String {
+    format!("run {}", short_id(id))
 }
 
 fn whole(preview: &Preview) -> String {
     let mut lines = vec![title(preview)];
+    lines.extend(preview.branch.iter().flat_map(branch_lines));
     lines.extend(what_else(preview));
     if !preview.changes.is_empty() {
         lines.push("Changes:".into());
@@ -88,6 +115,9 @@ fn object(preview: &Preview) -> Value {
         "request": request(&preview.request),
         "changes": preview.changes,
     });
+    if let Some(branch) = &preview.branch {
+        object["branch"] = json!(branch);
+    }
     match preview.then.as_slice() {
         [] => {}
         [then] => object["then"] = request(then),

@@ -202,6 +202,6 @@ async fn the_node_of_an_edit_is_chosen_in_its_preview() {
     let why = "The checkpoint is the end of its run.".to_string();
     dash.done(EffectResult::PlannedAction(number, Err(PlanError::NeedsNode(why, nodes))));
     let screen = dash.screen();
-    assert!(screen.contains("ctrl-t chooses the node") && screen.contains("Next: act"), "{screen}");
+    assert!(screen.contains("ctrl-t choose the node") && screen.contains("Next: act"), "{screen}");
     assert_eq!(planned(&dash.keys("<ctrl-t>")).1.as_deref(), Some("plan"));
 }

@@ -291,7 +291,7 @@ fn read_only_profiles_are_not_repaired() {
 fn both_requests_of_an_edit_are_shown_and_half_a_change_is_reported() {
     let mut dash = page((140, 40), &stuck());
     let (number, _) = planned(&on_card(&mut dash, "U")).expect("a plan");
-    let mut preview = preview("Edit step 1 and run again", Consent::Key);
+    let mut preview = preview("Run again from step 1 of thread t after an edit", Consent::Key);
     preview.request.body = Some(json!({"values": {"log": ["x"]}}));
     let body = json!({"input": null, "checkpoint_id": runtail_core::model::FROM_FIRST});
     preview.then = vec![PlainRequest { body: Some(body), ..preview.request.clone() }];
@@ -300,7 +300,8 @@ fn both_requests_of_an_edit_are_shown_and_half_a_change_is_reported() {
     assert!(curl.lines().skip_while(|line| !line.starts_with("# Then")).all(|line| line.starts_with('#')), "{curl}");
     dash.done(EffectResult::PlannedAction(number, Ok((preview, None))));
     let screen = dash.screen();
-    assert!(screen.contains("Request 1") && screen.contains("Request 2") && screen.contains("(from 1)"), "{screen}");
+    assert!(screen.contains("Requests     1  POST") && screen.contains("(from 1)"), "{screen}");
+    assert!(screen.lines().any(|line| line.trim_start_matches(['│', ' ']).starts_with("2  POST")), "{screen}");
     dash.keys("<ctrl-s>");
     dash.done(EffectResult::Acted(number, thread(), Err(failed(StartFailure::AfterEdit, Kind::Conflict))));
     assert!(dash.screen().contains("Only the first of two requests was done."), "{}", dash.screen());

@@ -4,7 +4,7 @@ use super::{THREAD, fixture, run};
 use runtail_api::{
     Acted, CancelAction, CancelState, Choice, PlanError, RunStart, StartFailure, StartGuard, ThreadIntent,
 };
-use runtail_core::model::{Consent, GivenAnswer, Question, Reply, RunCreate, resume};
+use runtail_core::model::{BranchStepKind, Consent, GivenAnswer, Question, Reply, RunCreate, resume};
 use runtail_testkit::common::{Server, json as respond};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -65,6 +65,10 @@ async fn serve(state: &Shared) -> Server {
                 respond(204, "")
             }
             ("GET", ["threads", _, "state"]) => respond(200, &state.state),
+            ("GET", ["threads", _, "state", id]) if state.state["checkpoint"]["checkpoint_id"] == *id => {
+                respond(200, &state.state)
+            }
+            ("GET", ["threads", _, "history"]) => respond(200, json!([state.state])),
             ("GET", ["threads", _, "runs"]) => {
                 let status = seen.query.split('&').find_map(|pair| pair.strip_prefix("status="));
                 let matches_status = |run: &&Value| status.is_none_or(|status| run["status"] == status);
@@ -251,6 +255,26 @@ async fn a_limit_that_no_error_names_is_raised_where_no_step_failed() {
     state.lock().unwrap().state["tasks"][0]["error"] = json!("Error: boom");
     let plan = server.agent().plan_on_thread(&again()).await.unwrap();
     assert_eq!((plan.choice, &plan.preview.request.body.unwrap()["config"]), (None, &json!({"recursion_limit": 2})));
+}
+
+#[tokio::test]
+async fn a_retry_lists_only_the_nodes_that_have_no_result() {
+    let state = state("error", "failed", vec![run("r", "error")]);
+    {
+        let mut state = state.lock().unwrap();
+        state.state["next"] = json!(["left", "right"]);
+        state.state["tasks"] = json!([
+            {"id": "l", "name": "left", "error": null, "interrupts": [], "result": {"log": ["left"]}},
+            {"id": "r", "name": "right", "error": "ConnectTimeout: no response", "interrupts": [], "result": null},
+        ]);
+    }
+    let server = serve(&state).await;
+    let branch = server.agent().plan_on_thread(&again()).await.unwrap().preview.branch.expect("its steps");
+    assert!(branch.is_newest);
+    let [step] = branch.steps.as_slice() else { panic!("{:?}", branch.steps) };
+    assert_eq!((step.kind, step.certain), (BranchStepKind::RunsAgain, true));
+    assert_eq!(step.nodes, ["right"]);
+    assert!(step.detail.starts_with("failed before: ConnectTimeout"), "{}", step.detail);
 }
 
 #[tokio::test]

@@ -114,6 +114,7 @@ impl ControlPlane {
             then: Vec::new(),
             changes: draft.changes.into_iter().map(|change| change.without(&secrets)).collect(),
             revision: draft.revision,
+            branch: None,
             notes: draft.notes,
             consent: draft.consent,
         };

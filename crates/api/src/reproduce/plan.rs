@@ -275,6 +275,7 @@ impl AgentServer {
             then,
             changes: Vec::new(),
             revision: NewRevision::NotAsked,
+            branch: None,
             notes,
             consent: Consent::Key,
         })

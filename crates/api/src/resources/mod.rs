@@ -143,6 +143,7 @@ impl AgentServer {
             then: Vec::new(),
             changes: changes.into_iter().map(|change| change.without(&secrets)).collect(),
             revision: NewRevision::NotAsked,
+            branch: None,
             notes,
             consent: Consent::Key,
         };

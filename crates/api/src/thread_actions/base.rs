@@ -1,14 +1,14 @@
 //! The checkpoint that an action starts from: whether it exists, what it holds, and what followed it.
 
-use super::plan::named;
 use super::{LoadedThread, unfit};
 use crate::{AgentServer, Kind, PlanError, ServerKind};
-use runtail_core::model::StateFacts;
+use runtail_core::model::{Checkpoint, StateFacts};
 use runtail_core::text::{self, short_id};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Bytes of a state with its values.
 const MAX_STATE: usize = 64 << 20;
@@ -19,11 +19,9 @@ const PAGE: usize = 50;
 const MAX_PAGES: usize = 4;
 /// Bytes of a page: each state repeats all values of the thread.
 const MAX_PAGE: usize = 16 << 20;
-/// Steps after a checkpoint that a preview names.
-const MAX_STEPS: usize = 8;
 
 /// A saved checkpoint.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Base {
     /// Its id.
     pub id: String,
@@ -31,8 +29,20 @@ pub(super) struct Base {
     pub facts: StateFacts,
     /// The values by their keys, as received.
     pub values: BTreeMap<String, Box<RawValue>>,
+    /// The checkpoint as an entry of a history.
+    pub checkpoint: Option<Arc<Checkpoint>>,
+    /// The ids of the calls that its next nodes answered, by node.
+    pub answered: BTreeMap<String, BTreeSet<String>>,
     /// Whether it is the thread's newest.
     pub is_newest: bool,
+}
+
+/// A call of a tool that a message asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Call {
+    pub name: String,
+    /// Its id; empty if it has none.
+    pub id: String,
 }
 
 impl Base {
@@ -59,50 +69,68 @@ impl Base {
         self.facts.tasks.iter().any(|task| task.has_result || task.error.is_some() || !task.questions.is_empty())
     }
 
-    /// Returns the names of the tool calls that its last message asks for and that no message answers yet.
-    pub fn open_calls(&self) -> Vec<String> {
-        let messages = self.value("messages").unwrap_or_default();
-        let messages = messages.as_array().map(Vec::as_slice).unwrap_or_default();
-        let calls_of = |message: &Value| message["tool_calls"].as_array().filter(|calls| !calls.is_empty()).cloned();
-        let Some(at) = messages.iter().rposition(|message| calls_of(message).is_some()) else { return Vec::new() };
-        let answered: BTreeSet<&str> =
-            messages[at..].iter().filter_map(|message| message["tool_call_id"].as_str()).collect();
-        let calls = calls_of(&messages[at]).unwrap_or_default();
-        let open = calls.iter().filter(|call| call["id"].as_str().is_none_or(|id| !answered.contains(id)));
-        open.filter_map(|call| Some(text::clean(call["name"].as_str()?).into_owned())).collect()
+    /// Returns the tool calls that its last message asks for and that no message answers yet.
+    pub fn open_calls(&self) -> Vec<Call> {
+        open_calls(&self.value("messages").unwrap_or_default())
+    }
+
+    /// Returns those of some calls that a node answered when it ran.
+    pub fn made_by<'c>(&self, node: &str, calls: &'c [Call]) -> Vec<&'c Call> {
+        let Some(ids) = self.answered.get(node) else { return Vec::new() };
+        calls.iter().filter(|call| ids.contains(&call.id)).collect()
     }
 }
 
-/// What ran after a checkpoint before.
-#[derive(Debug, PartialEq)]
-pub(super) enum Followed {
-    /// These nodes, in order, in this run.
-    Nodes { nodes: Vec<String>, run: Option<String> },
-    /// Nothing is saved after it.
-    Nothing,
-    /// It is further back than what was read of the history.
-    Unknown,
+/// Returns the tool calls that the last of some messages asks for and that no message answers yet.
+pub(super) fn open_calls(messages: &Value) -> Vec<Call> {
+    let messages = messages.as_array().map(Vec::as_slice).unwrap_or_default();
+    let calls_of = |message: &Value| message["tool_calls"].as_array().filter(|calls| !calls.is_empty()).cloned();
+    let Some(at) = messages.iter().rposition(|message| calls_of(message).is_some()) else { return Vec::new() };
+    let answered: BTreeSet<&str> =
+        messages[at..].iter().filter_map(|message| message["tool_call_id"].as_str()).collect();
+    let calls = calls_of(&messages[at]).unwrap_or_default();
+    let open = calls.iter().filter(|call| call["id"].as_str().is_none_or(|id| !answered.contains(id)));
+    let call = |call: &Value| {
+        let name = text::clean(call["name"].as_str()?).into_owned();
+        Some(Call { name, id: call["id"].as_str().unwrap_or_default().to_string() })
+    };
+    open.filter_map(call).collect()
 }
 
-impl Followed {
-    /// Says it in a sentence.
-    pub fn sentence(&self) -> String {
-        match self {
-            Followed::Nodes { nodes, run } => {
-                let run = run.as_ref().map(|run| format!(" in run {}", short_id(run))).unwrap_or_default();
-                let nodes: Vec<String> = nodes.iter().map(|node| text::clean(node).into_owned()).collect();
-                let nodes = nodes.join(", then ");
-                format!("Then likely {nodes}, as{run}: models and conditions may choose differently.")
-            }
-            Followed::Nothing => {
-                "What runs after that is unknown: the thread never continued from this checkpoint.".into()
-            }
-            Followed::Unknown => {
-                "What runs after that is unknown: the checkpoint is older than the part of the history that was read."
-                    .into()
-            }
-        }
+/// Reads which calls the tasks of a state answered, from their results.
+pub(super) fn answered_calls(state: &str) -> BTreeMap<String, BTreeSet<String>> {
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct State<'a> {
+        #[serde(borrow)]
+        tasks: Option<&'a RawValue>,
     }
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct Task<'a> {
+        name: String,
+        #[serde(borrow)]
+        result: Option<&'a RawValue>,
+    }
+    let state: State<'_> = serde_json::from_str(state).unwrap_or_default();
+    let tasks: Vec<&RawValue> = state.tasks.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    let mut answered: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for raw in tasks {
+        let Ok(task) = serde_json::from_str::<Task<'_>>(raw.get()) else { continue };
+        let result = task.result.map(RawValue::get).filter(|raw| raw.len() <= MAX_VALUE);
+        let result: Value = result.and_then(|raw| serde_json::from_str(raw).ok()).unwrap_or_default();
+        let parts = match &result {
+            Value::Array(parts) => parts.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        let ids = parts.iter().flat_map(|part| match &part["messages"] {
+            Value::Array(messages) => messages.as_slice(),
+            one => std::slice::from_ref(one),
+        });
+        let ids = ids.filter_map(|message| message["tool_call_id"].as_str()).map(str::to_string);
+        answered.entry(task.name).or_default().extend(ids);
+    }
+    answered
 }
 
 #[derive(Deserialize)]
@@ -153,19 +181,15 @@ impl AgentServer {
         }
         let row: WithValues<'_> = serde_json::from_str(raw.get()).map_err(odd)?;
         let values = row.values.and_then(|values| serde_json::from_str(values.get()).ok()).unwrap_or_default();
-        Ok(Base { id: id.to_string(), thread: thread.to_string(), facts, values, is_newest: Some(id) == newest })
-    }
-
-    /// Reads what followed a checkpoint. A part of the history that can't be read makes it unknown.
-    pub(super) async fn followed(&self, thread: &str, base: &Base) -> Followed {
-        if base.is_newest {
-            return Followed::Nothing;
-        }
-        let is_base = |state: &StateFacts| state.checkpoint_id.as_deref() == Some(&base.id);
-        match self.recent_history(thread, is_base).await {
-            Some(states) if states.iter().any(is_base) => followed_in(&states, &base.id),
-            _ => Followed::Unknown,
-        }
+        Ok(Base {
+            id: id.to_string(),
+            thread: thread.to_string(),
+            facts,
+            values,
+            checkpoint: Checkpoint::read(raw.get()).map(Arc::new),
+            answered: answered_calls(raw.get()),
+            is_newest: Some(id) == newest,
+        })
     }
 
     /// Reads the newest states of a thread without their values, newest first, up to one that is searched for or to a
@@ -173,22 +197,34 @@ impl AgentServer {
     pub(super) async fn recent_history(
         &self,
         thread: &str,
-        is_last: impl Fn(&StateFacts) -> bool,
+        is_last: impl FnMut(&StateFacts) -> bool,
     ) -> Option<Vec<StateFacts>> {
-        let mut all: Vec<StateFacts> = Vec::new();
+        let id = |state: &StateFacts| state.checkpoint_id.clone();
+        self.read_history(thread, |json| StateFacts::read(json).ok(), id, is_last).await
+    }
+
+    /// Does the same, with other facts of each state.
+    pub(super) async fn read_history<T>(
+        &self,
+        thread: &str,
+        read: impl Fn(&str) -> Option<T>,
+        id: impl Fn(&T) -> Option<String>,
+        mut is_last: impl FnMut(&T) -> bool,
+    ) -> Option<Vec<T>> {
+        let mut all: Vec<T> = Vec::new();
         for _ in 0..MAX_PAGES {
-            let before = all.last().and_then(|state| state.checkpoint_id.clone());
+            let before = all.last().and_then(&id);
             let page = match self.thread_history_raw(thread, PAGE, before.as_deref(), MAX_PAGE).await {
                 Ok(page) => page,
                 Err(_) if all.is_empty() => return None,
                 Err(_) => break,
             };
             let count = page.len();
-            let states = page.iter().filter_map(|state| StateFacts::read(state.get()).ok());
+            let states = page.iter().filter_map(|state| read(state.get()));
             // A server that ignores `before` repeats its page.
-            let known: BTreeSet<Option<String>> = all.iter().map(|state| state.checkpoint_id.clone()).collect();
-            let new: Vec<StateFacts> = states.filter(|state| !known.contains(&state.checkpoint_id)).collect();
-            let is_over = count < PAGE || new.is_empty() || new.iter().any(&is_last);
+            let known: BTreeSet<Option<String>> = all.iter().map(&id).collect();
+            let new: Vec<T> = states.filter(|state| !known.contains(&id(state))).collect();
+            let is_over = count < PAGE || new.is_empty() || new.iter().any(&mut is_last);
             all.extend(new);
             if is_over {
                 break;
@@ -218,74 +254,14 @@ impl AgentServer {
     }
 }
 
-/// Follows the branch that begins after a checkpoint. Its own children come first: an edit or a fork is another branch.
-fn followed_in(states: &[StateFacts], base: &str) -> Followed {
-    let child_of = |id: &str| {
-        let children = states.iter().filter(|state| state.parent_id.as_deref() == Some(id));
-        children.max_by_key(|child| (!matches!(child.source.as_str(), "update" | "fork"), child.checkpoint_id.clone()))
-    };
-    let Some(first) = child_of(base) else { return Followed::Nothing };
-    let mut nodes = Vec::new();
-    let mut at = Some(first);
-    for _ in 0..MAX_STEPS {
-        let Some(state) = at else { break };
-        let then = state.checkpoint_id.as_deref().and_then(child_of);
-        match (state.next.is_empty(), then) {
-            (false, _) => nodes.push(named(&state.next)),
-            // Python lists no tasks for a node that waited for parallel branches.
-            (true, Some(then)) if then.source == "loop" => {
-                nodes.push("a step whose nodes the server doesn't list".into())
-            }
-            (true, _) => {}
-        }
-        at = then;
-    }
-    nodes.dedup();
-    match nodes.is_empty() {
-        true => Followed::Nodes { nodes: vec!["the end of the graph".into()], run: first.run_id.clone() },
-        false => Followed::Nodes { nodes, run: first.run_id.clone() },
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
 
-    fn state(id: &str, parent: Option<&str>, source: &str, next: &[&str]) -> StateFacts {
-        let row = json!({
-            "next": next, "tasks": [], "metadata": {"source": source, "run_id": format!("run-of-{id}")},
-            "checkpoint": {"checkpoint_id": id}, "parent_checkpoint": parent.map(|id| json!({"checkpoint_id": id})),
-        });
-        StateFacts::read(&row.to_string()).unwrap()
-    }
-
     fn base(values: Value) -> Base {
         let values = serde_json::from_str(&values.to_string()).unwrap();
-        Base { id: "b".into(), thread: "t".into(), facts: StateFacts::default(), values, is_newest: false }
-    }
-
-    #[test]
-    fn the_branch_that_ran_is_preferred_to_edits_and_forks() {
-        let states = [
-            state("f", Some("e"), "loop", &[]),
-            state("e", Some("b"), "update", &["x"]),
-            state("d", Some("c"), "loop", &[]),
-            state("c", Some("b"), "loop", &["chat"]),
-            state("b", Some("a"), "loop", &["tools"]),
-            state("a", None, "input", &["chat"]),
-        ];
-        let nodes = |nodes: &[&str], run: &str| Followed::Nodes {
-            nodes: nodes.iter().map(|node| node.to_string()).collect(),
-            run: Some(run.into()),
-        };
-        assert_eq!(followed_in(&states, "b"), nodes(&["chat"], "run-of-c"));
-        assert_eq!(followed_in(&states, "a"), nodes(&["tools", "chat"], "run-of-b"));
-        assert_eq!(followed_in(&states, "c"), nodes(&["the end of the graph"], "run-of-d"));
-        assert_eq!(followed_in(&states, "d"), Followed::Nothing);
-        // A loop of parents ends.
-        let odd = [state("a", Some("b"), "loop", &["x"]), state("b", Some("a"), "loop", &["y"])];
-        assert!(matches!(followed_in(&odd, "a"), Followed::Nodes { .. }));
+        Base { id: "b".into(), thread: "t".into(), values, ..Base::default() }
     }
 
     #[test]
@@ -295,7 +271,7 @@ mod tests {
         let answer = json!({"type": "tool", "tool_call_id": "1"});
         assert_eq!(base(json!({"messages": [message]})).open_calls().len(), 2);
         let open = base(json!({"messages": [message, answer]})).open_calls();
-        assert!(open.len() == 1 && open[0].starts_with("get") && !open[0].contains('\u{1b}'), "{open:?}");
+        assert!(open.len() == 1 && open[0].name.starts_with("get") && !open[0].name.contains('\u{1b}'), "{open:?}");
         for values in [json!({}), json!({"messages": 3}), json!({"messages": [{"tool_calls": []}, 7]})] {
             assert!(base(values).open_calls().is_empty());
         }

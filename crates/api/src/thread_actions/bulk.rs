@@ -3,7 +3,7 @@
 use super::edit::START;
 use super::{Acted, StartError, StartFailure, StateEdit, ThreadIntent, ThreadPlan, unfit};
 use crate::{AgentServer, CancelAction, CancelState, CancelTarget, PlanError};
-use runtail_core::model::ThreadStatus;
+use runtail_core::model::{Note, ThreadStatus};
 use runtail_core::text::{self, short_id};
 use std::sync::Arc;
 
@@ -175,10 +175,12 @@ impl AgentServer {
         let loaded = self.load_thread(thread).await?;
         let status = loaded.status();
         match (&status, edit) {
-            (ThreadStatus::Failed { .. }, None) => self.plan_again(thread, None).await,
+            (ThreadStatus::Failed { .. }, None) => self.plan_again(thread, None, false).await,
             (ThreadStatus::Failed { .. }, Some(edit)) => {
-                let mut plan =
+                let (mut plan, base) =
                     self.plan_edit_and_run(thread, &loaded, None, edit, loaded.reached_limit(&status)).await?;
+                let first = format!("Edits {}, the newest, then starts a run from the new checkpoint.", base.name());
+                plan.preview.notes.insert(0, Note::fact(first));
                 plan.preview.title = format!("Edit and retry thread {}", short_id(thread));
                 Ok(plan)
             }

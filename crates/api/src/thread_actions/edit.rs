@@ -282,14 +282,19 @@ impl Drawing {
         from.peek().is_some() && from.all(|edge| edge["target"] == END && edge["conditional"] != true)
     }
 
-    fn then(&self, node: &str) -> String {
+    /// Returns the nodes after a node, and whether a condition chooses among them.
+    pub fn targets(&self, node: &str) -> (Vec<String>, bool) {
         let edges = self.0.as_ref().and_then(|graph| graph["edges"].as_array()).map(Vec::as_slice).unwrap_or_default();
         let from = || edges.iter().filter(|edge| edge["source"] == node);
         let is_conditional = from().any(|edge| edge["conditional"] == true);
-        let targets: Vec<String> = from()
+        let targets = from()
             .filter_map(|edge| edge["target"].as_str())
-            .map(|target| if target == END { "the end".to_string() } else { target.to_string() })
-            .collect();
+            .map(|target| if target == END { "the end".to_string() } else { target.to_string() });
+        (targets.collect(), is_conditional)
+    }
+
+    fn then(&self, node: &str) -> String {
+        let (targets, is_conditional) = self.targets(node);
         match (targets.is_empty(), is_conditional) {
             (true, _) => "What runs next is decided by the server".to_string(),
             (false, true) => format!("Next is decided by a condition: {}", named(&targets)),
@@ -343,12 +348,18 @@ fn changes(base: &Base, values: &Map<String, Value>) -> Vec<Change> {
 /// Values with more bytes of JSON are cut where they are shown.
 const LONG: usize = 100;
 
-/// Returns the change of a value without its equal beginning, because long values are cut when they are shown.
+/// Returns the change of a value without its equal beginning and end, because long values are cut when they are shown.
 fn narrowed(path: String, before: Option<Value>, after: Value) -> Change {
     match (before, after) {
         (Some(Value::Array(mut old)), Value::Array(mut new)) if !old.is_empty() => {
             let equal = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
-            let (old, new) = (old.split_off(equal), new.split_off(equal));
+            let (mut old, mut new) = (old.split_off(equal), new.split_off(equal));
+            // Of lists with the same length, the equal end is left out, too.
+            if old.len() == new.len() {
+                let end = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
+                old.truncate(old.len() - end);
+                new.truncate(new.len() - end);
+            }
             match (old.as_slice(), new.as_slice()) {
                 ([one], [other]) => narrowed(format!("{path}[{equal}]"), Some(one.clone()), other.clone()),
                 _ => Change {
@@ -388,8 +399,19 @@ pub(super) fn leaves_head(loaded: &LoadedThread, base: &Base, then: &str) -> Opt
         return Some(about_questions(&questions, then));
     }
     let head = loaded.checkpoint().map(text::clean).unwrap_or_default();
-    let then = format!("left in the current branch, and can be answered after running again from checkpoint {head}");
-    Some(about_questions(&questions, &then))
+    let (of_step, from) = match loaded.state.as_ref().and_then(|state| state.step) {
+        Some(step) => (format!(" of step {step}"), format!("step {step} (checkpoint {head})")),
+        None => (String::new(), format!("checkpoint {head}")),
+    };
+    let first = questions.first().map(Question::summary).unwrap_or_default();
+    let first = text::clean(&first);
+    let said = |leaves: String, them: &str, more: String| {
+        Note::warning(format!("{leaves} the head. To answer {them} later, run again from {from} first: {first}{more}"))
+    };
+    Some(match questions.len() {
+        0 | 1 => said(format!("The question{of_step} leaves"), "it", String::new()),
+        n => said(format!("The {n} questions{of_step} leave"), "them", format!(" (and {} more)", n - 1)),
+    })
 }
 
 /// Says what happens to open questions: `The open question is discarded by the new input: Go on?`
@@ -410,5 +432,37 @@ fn kind_of(value: &Value) -> &'static str {
         Value::String(_) => "a text",
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_of_a_long_value_is_named_by_its_path() {
+        let messages = |question: &str, city: &str| {
+            json!([
+                {"type": "human", "content": question},
+                {"type": "ai", "tool_calls": [{"name": "weather", "args": {"city": city, "unit": "C"}}]},
+                {"type": "tool", "content": "sunny"},
+            ])
+        };
+        let path = |after: Value| narrowed("messages".into(), Some(messages("In Paris?", "Paris")), after);
+        let first = path(messages("In Rome?", "Paris"));
+        assert_eq!((&*first.path, first.after), ("messages[0].content", Some(json!("In Rome?"))));
+        let middle = path(messages("In Paris?", "Rome"));
+        assert_eq!(middle.path, "messages[1].tool_calls[0].args.city");
+        assert_eq!((middle.before, middle.after), (Some(json!("Paris")), Some(json!("Rome"))));
+        // Several changes keep what lies between them.
+        let both = path(messages("In Rome?", "Rome"));
+        assert_eq!(
+            (&*both.path, both.after.map(|after| after.as_array().map(Vec::len))),
+            ("messages[0…]", Some(Some(2)))
+        );
+        let mut longer = messages("In Paris?", "Paris");
+        longer.as_array_mut().unwrap().push(json!({"type": "ai", "content": "Sunny."}));
+        let added = path(longer);
+        assert_eq!((&*added.path, added.before), ("messages[3…]", None));
     }
 }

@@ -1,13 +1,15 @@
 //! Plans runs from a checkpoint: of the nodes that were next, with a new input, or after an edit of the state.
 
-use super::base::Base;
-use super::edit::{CheckedEdit, Keys, leaves_head, not_active};
+use super::base::{Base, open_calls};
+use super::branch::Next;
+use super::edit::{CheckedEdit, Drawing, Keys, START, leaves_head, not_active};
 use super::plan::{assistant_of, named, omitted_note, raised};
-use super::start::was_answered;
+use super::start::{marked, was_answered};
 use super::{ForkChange, LoadedThread, RunStart, StartGuard, StateEdit, Step, ThreadPlan, WriteKind, unfit};
 use crate::{AgentServer, PlanError, ServerKind};
 use runtail_core::model::{
-    FROM_FIRST, Note, Preview, Question, Rerun, RunCreate, StateFacts, StepLimit, TaskFacts, ThreadStatus,
+    Branch, BranchStep, BranchStepKind, FROM_FIRST, Note, Preview, Question, Rerun, RunCreate, StateFacts, StepLimit,
+    TaskFacts, ThreadStatus,
 };
 use runtail_core::text::{self, short_id};
 use serde_json::{Value, json};
@@ -31,7 +33,11 @@ impl AgentServer {
                 self.plan_run_again(thread, &loaded, checkpoint).await
             }
             ForkChange::Input(input) => self.plan_new_input(thread, &loaded, checkpoint, input).await,
-            ForkChange::Edit(edit) => self.plan_edit_and_run(thread, &loaded, checkpoint, edit, None).await,
+            ForkChange::Edit(edit) => {
+                let (mut plan, base) = self.plan_edit_and_run(thread, &loaded, checkpoint, edit, None).await?;
+                plan.preview.branch = Some(self.edited_branch(&loaded, &base, edit).await?);
+                Ok(plan)
+            }
         }
     }
 
@@ -55,16 +61,29 @@ impl AgentServer {
         let Rerun { body, omitted } = loaded.next_run(&assistant);
         let mut body = body.continuing();
         body.extra.insert("checkpoint_id".into(), base.id.as_str().into());
-        let mut notes = vec![from(&base)];
-        notes.extend(other);
-        notes.extend(self.runs_again(thread, &base).await);
-        notes.extend(self.answers_given(loaded, &base).await?);
-        notes.extend(self.drawing(&assistant).await?.unlisted(&base.facts.next));
+        let past = self.past_of(&base, loaded.newest_run()).await;
+        let answered = self.answers_given(loaded, &base).await?;
+        let unlisted = self.drawing(&assistant).await?.unlisted(&base.facts.next);
+        let branch = past.branch(
+            &base,
+            &Next {
+                nodes: &base.facts.next,
+                doubt: if unlisted.is_some() { "the graph no longer lists it" } else { "" },
+                calls: &base.open_calls(),
+                keeps_answer: &|task| answered.are_kept && is_answered(loaded, task),
+            },
+        );
+        let mut notes: Vec<Note> = other.into_iter().collect();
+        notes.extend(called_again(&base, past.has_run(&base), branch.repeats.is_some()));
+        notes.extend(answered.note);
+        notes.extend(unlisted);
         notes.extend(question_note(loaded, &base));
         notes.extend(busy_note(loaded));
         notes.extend(omitted_note(&omitted));
         let title = format!("Run again from {} of thread {}", step_of(&base), short_id(thread));
-        self.plan_start(thread, title, body, loaded, notes, None)
+        let mut plan = self.plan_start(thread, title, body, loaded, notes, None)?;
+        plan.preview.branch = Some(branch);
+        Ok(plan)
     }
 
     async fn plan_new_input(
@@ -76,9 +95,16 @@ impl AgentServer {
     ) -> Result<ThreadPlan, PlanError> {
         let base = self.base_of(thread, loaded, checkpoint).await?;
         let (assistant, other) = self.assistant_for(loaded, &base).await?;
-        let mut notes = vec![from(&base)];
-        notes.extend(other);
+        let past = self.past_of(&base, loaded.newest_run()).await;
+        let mut notes: Vec<Note> = other.into_iter().collect();
         let drawing = self.drawing(&assistant).await?;
+        let (nodes, doubt) = after_edit(&drawing, START);
+        let branch = past.branch(&base, &Next { nodes: &nodes, doubt, calls: &[], keeps_answer: &|_| false });
+        // The graph starts from its beginning, so nothing is skipped or repeated.
+        let is_first = |step: &BranchStep| matches!(step.kind, BranchStepKind::Runs | BranchStepKind::RunsAgain);
+        let first = branch.steps.into_iter().filter(is_first);
+        let steps = first.map(|step| BranchStep { kind: BranchStepKind::Runs, ..step }).collect();
+        let branch = Branch { steps, repeats: None, ..branch };
         notes.push(Note::warning(format!(
             "The graph starts again on the state of the checkpoint. {}. Models and tools are called again.",
             drawing.after("__start__").trim_end_matches('.')
@@ -97,7 +123,9 @@ impl AgentServer {
             _ => body.extra.insert("checkpoint_id".into(), base.id.as_str().into()),
         };
         let title = format!("New input at {} of thread {}", step_of(&base), short_id(thread));
-        self.plan_start(thread, title, body, loaded, notes, None)
+        let mut plan = self.plan_start(thread, title, body, loaded, notes, None)?;
+        plan.preview.branch = Some(branch);
+        Ok(plan)
     }
 
     /// Plans an edit of a checkpoint and a run from there. A limit of steps that the newest run reached is raised.
@@ -108,7 +136,7 @@ impl AgentServer {
         checkpoint: Option<&str>,
         edit: &StateEdit,
         reached: Option<StepLimit>,
-    ) -> Result<ThreadPlan, PlanError> {
+    ) -> Result<(ThreadPlan, Base), PlanError> {
         let base = self.editable(thread, loaded, checkpoint.or(edit.checkpoint.as_deref())).await?;
         if !self.takes_no_input().await? {
             return Err(unfit(NEEDS_INPUT));
@@ -135,25 +163,42 @@ impl AgentServer {
         let Rerun { body: run, omitted } = loaded.next_run(assistant_of(loaded)?);
         let mut run = run.continuing();
         run.extra.insert("checkpoint_id".into(), FROM_FIRST.into());
-        let mut notes =
-            vec![from(&base), Note::fact("First the state is edited, then a run starts from the new checkpoint.")];
-        notes.extend(of_edit);
-        notes.extend(called_again(&base));
+        let mut notes = of_edit;
+        notes.extend(called_again(&base, base.has_run(), false));
         notes.extend(question_note(loaded, &base));
         notes.extend(busy_note(loaded));
         notes.extend(omitted_note(&omitted));
         raised(&mut run, reached, None, &mut notes);
         let write = self.state_write(thread, body, loaded, WriteKind::Edit);
         // The first request makes another checkpoint the newest, so the run has nothing to compare with.
-        let start = RunStart { thread: thread.into(), body: run, guard: StartGuard::None };
+        let start = RunStart { thread: thread.into(), body: marked(run), guard: StartGuard::None };
         let preview = Preview {
-            title: format!("Edit {} of thread {} and run again", step_of(&base), short_id(thread)),
+            title: format!("Run again from {} of thread {} after an edit", step_of(&base), short_id(thread)),
             request: self.write_request(&write)?,
             then: vec![self.start_request(thread, &start.body)?],
             changes,
             ..self.shown(thread, notes)
         };
-        Ok(ThreadPlan { preview, choice, step: Step::WriteAndStart(Box::new(write), Box::new(start)) })
+        Ok((ThreadPlan { preview, choice, step: Step::WriteAndStart(Box::new(write), Box::new(start)) }, base))
+    }
+
+    /// Returns what a retry of the newest checkpoint runs; nothing if that can't be read.
+    pub(super) async fn retried_steps(&self, thread: &str, loaded: &LoadedThread, nodes: &[String]) -> Option<Branch> {
+        let base = self.base_of(thread, loaded, None).await.ok()?;
+        let past = self.past_of(&base, loaded.newest_run()).await;
+        let next = Next { nodes, doubt: "", calls: &base.open_calls(), keeps_answer: &|_| false };
+        Some(past.branch(&base, &next))
+    }
+
+    /// Returns what a run after an edit runs.
+    async fn edited_branch(&self, loaded: &LoadedThread, base: &Base, edit: &StateEdit) -> Result<Branch, PlanError> {
+        let past = self.past_of(base, loaded.newest_run()).await;
+        let (nodes, doubt) = match edit.as_node.as_deref() {
+            Some(node) => after_edit(&self.drawing(assistant_of(loaded)?).await?, node),
+            None => (base.facts.next.clone(), "conditions see the edited state"),
+        };
+        let calls = edit.values.get("messages").map_or_else(|| base.open_calls(), open_calls);
+        Ok(past.branch(base, &Next { nodes: &nodes, doubt, calls: &calls, keeps_answer: &|_| false }))
     }
 
     /// Returns the assistant that runs from a checkpoint: the thread's own, unless another graph wrote the checkpoint.
@@ -203,62 +248,54 @@ impl AgentServer {
             false => format!("{ends} Choose an earlier checkpoint, or give a new input."),
         })
     }
-
-    /// Says which nodes run again, what likely follows, and which calls are repeated.
-    async fn runs_again(&self, thread: &str, base: &Base) -> Vec<Note> {
-        let mut notes = Vec::new();
-        let followed = self.followed(thread, base).await;
-        let has_run = base.has_run() || matches!(followed, super::base::Followed::Nodes { .. });
-        notes.extend(runs(&base.facts.next, has_run));
-        notes.push(Note::fact(followed.sentence()));
-        notes.extend(called_again(base));
-        notes
-    }
 }
 
 impl AgentServer {
     /// Says what happens to the answers that the questions of a checkpoint received.
-    async fn answers_given(&self, loaded: &LoadedThread, base: &Base) -> Result<Option<Note>, PlanError> {
-        let is_answered = |task: &&TaskFacts| {
-            let was_answered = |question: &Question| was_answered(loaded, question.id.as_deref());
-            !task.questions.is_empty() && (task.has_result || task.questions.iter().all(was_answered))
-        };
-        let nodes: BTreeSet<&str> =
-            base.facts.tasks.iter().filter(is_answered).map(|task| task.node.as_str()).collect();
+    async fn answers_given(&self, loaded: &LoadedThread, base: &Base) -> Result<Answered, PlanError> {
+        let tasks = base.facts.tasks.iter().filter(|task| is_answered(loaded, task));
+        let nodes: BTreeSet<&str> = tasks.map(|task| task.node.as_str()).collect();
         if nodes.is_empty() {
-            return Ok(None);
+            return Ok(Answered { note: None, are_kept: false });
         }
         let is_one = nodes.len() == 1;
         let nodes = named(&nodes.into_iter().map(String::from).collect::<Vec<_>>());
         let answers = if is_one { "The answer" } else { "The answers" };
         if !base.is_newest {
             let stay = if is_one { "stays" } else { "stay" };
-            return Ok(Some(Note::fact(format!(
-                "{answers} given to {nodes} {stay} in the current branch. The new branch asks again."
-            ))));
+            let said = format!("{answers} given to {nodes} {stay} in the current branch. The new branch asks again.");
+            return Ok(Answered { note: Some(Note::fact(said)), are_kept: false });
         }
         // JavaScript forks the newest checkpoint only if an edit or a fork made it; otherwise it uses the stored answers.
         let is_fork = matches!(base.facts.source.as_str(), "update" | "fork");
-        let keeps_answers = !is_fork && self.info().await?.kind == ServerKind::JavaScript;
-        Ok(Some(Note::warning(match (keeps_answers, is_one) {
+        let are_kept = !is_fork && self.info().await?.kind == ServerKind::JavaScript;
+        let note = Note::warning(match (are_kept, is_one) {
             (true, true) => format!("{nodes} runs again with the answer that it received, and doesn't ask again."),
             (true, false) => format!("{nodes} run again with the answers that they received, and don't ask again."),
             (false, true) => format!("{answers} given to {nodes} is lost: its question is asked again."),
             (false, false) => format!("{answers} given to {nodes} are lost: their questions are asked again."),
-        })))
+        });
+        Ok(Answered { note: Some(note), are_kept })
     }
 }
 
-/// Says which nodes run.
-fn runs(next: &[String], has_run: bool) -> Option<Note> {
-    let nodes = named(next);
-    match (next, has_run) {
-        ([], _) => None,
-        ([start], true) if start == "__start__" => Some(Note::warning("The graph starts again with the saved input.")),
-        ([start], false) if start == "__start__" => Some(Note::fact("The graph starts with the saved input.")),
-        (_, true) => Some(Note::warning(format!("Runs again: {nodes}."))),
-        (_, false) => Some(Note::fact(format!("Runs: {nodes}, for the first time from this checkpoint."))),
-    }
+/// The answers that the questions of a checkpoint received.
+struct Answered {
+    /// What happens to them.
+    note: Option<Note>,
+    /// Whether the run uses them, so that it doesn't ask again.
+    are_kept: bool,
+}
+
+fn is_answered(loaded: &LoadedThread, task: &TaskFacts) -> bool {
+    let was_answered = |question: &Question| was_answered(loaded, question.id.as_deref());
+    !task.questions.is_empty() && (task.has_result || task.questions.iter().all(was_answered))
+}
+
+/// Returns the nodes that run after an edit in the name of a node, and why they don't run for certain.
+fn after_edit(drawing: &Drawing, node: &str) -> (Vec<String>, &'static str) {
+    let (nodes, is_conditional) = drawing.targets(node);
+    (nodes, if is_conditional { "a condition decides" } else { "" })
 }
 
 /// Whether a run saves only its last checkpoint, by its options.
@@ -267,23 +304,15 @@ fn saves_last_only(kwargs: &str) -> bool {
     kwargs["durability"] == "exit" || kwargs["checkpoint_during"] == false
 }
 
-fn from(base: &Base) -> Note {
-    Note::fact(match base.is_newest {
-        true => format!("From {}, the newest.", base.name()),
-        false => {
-            format!("From {}. A new branch starts there; the current branch stays in the history.", base.name())
-        }
-    })
-}
-
 fn step_of(base: &Base) -> String {
     base.facts.step.map_or_else(|| format!("checkpoint {}", short_id(&base.id)), |step| format!("step {step}"))
 }
 
-/// Says which calls are made again.
-fn called_again(base: &Base) -> Option<Note> {
-    let calls = base.open_calls();
-    match (calls.is_empty(), base.has_run()) {
+/// Says which calls may be made again. `is_said`: it is known which ones are, and said elsewhere.
+fn called_again(base: &Base, has_run: bool, is_said: bool) -> Option<Note> {
+    let calls: Vec<String> = base.open_calls().into_iter().map(|call| call.name).collect();
+    match (calls.is_empty(), has_run) {
+        _ if is_said => None,
         (false, true) => Some(Note::warning(format!(
             "Calls that the state asks for: {}. Those that were made after this checkpoint may be made again; their external \
              effects happen twice.",

@@ -90,6 +90,11 @@ impl LoadedThread {
         body
     }
 
+    /// Its newest run.
+    pub fn newest_run(&self) -> Option<String> {
+        self.runs.as_deref()?.first().map(|run| run.run_id.clone())
+    }
+
     /// Its newest checkpoint.
     pub fn checkpoint(&self) -> Option<&str> {
         self.state.as_ref()?.checkpoint_id.as_deref()

@@ -4,6 +4,7 @@
 mod answer;
 mod base;
 mod both;
+mod branch;
 mod bulk;
 mod by_rules;
 mod edit;

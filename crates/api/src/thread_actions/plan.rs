@@ -34,7 +34,7 @@ impl AgentServer {
                 self.plan_cancel(thread, run.as_deref(), *action, *with_queue).await
             }
             ThreadIntent::Continue { thread } => self.plan_continue(thread).await,
-            ThreadIntent::Again { thread, recursion_limit } => self.plan_again(thread, *recursion_limit).await,
+            ThreadIntent::Again { thread, recursion_limit } => self.plan_again(thread, *recursion_limit, true).await,
             ThreadIntent::Retry { thread, edit } => self.plan_retry_failed(thread, edit.as_deref()).await,
             ThreadIntent::Answer { thread, interrupt, answer } => {
                 self.plan_answer(thread, interrupt.as_deref(), answer).await
@@ -156,7 +156,14 @@ impl AgentServer {
         self.plan_start(thread, title, body, &loaded, notes, None)
     }
 
-    pub(super) async fn plan_again(&self, thread: &str, limit: Option<u64>) -> Result<ThreadPlan, PlanError> {
+    /// Plans a retry, else a run of the last input. `has_steps`: the preview of a retry lists its steps, which takes more
+    /// requests.
+    pub(super) async fn plan_again(
+        &self,
+        thread: &str,
+        limit: Option<u64>,
+        has_steps: bool,
+    ) -> Result<ThreadPlan, PlanError> {
         let loaded = self.load_thread(thread).await?;
         let status = loaded.status();
         if status.is_active() {
@@ -172,7 +179,11 @@ impl AgentServer {
                 self.plan_ask_again(thread, &loaded).await
             }
             status @ ThreadStatus::Failed { .. } if !loaded.next().is_empty() && self.takes_no_input().await? => {
-                self.plan_retry(thread, &loaded, &status, limit)
+                let mut plan = self.plan_retry(thread, &loaded, &status, limit)?;
+                if has_steps {
+                    plan.preview.branch = self.retried_steps(thread, &loaded, &unfinished(&loaded)).await;
+                }
+                Ok(plan)
             }
             status => self.plan_rerun(thread, &loaded, &status, limit),
         }
@@ -220,7 +231,7 @@ impl AgentServer {
         let write = self.state_write(thread, copy, loaded, WriteKind::Edit);
         body.extra.insert("checkpoint_id".into(), FROM_FIRST.into());
         // The first request makes another checkpoint the newest, so the run has nothing to compare with.
-        let start = RunStart { thread: thread.into(), body, guard: StartGuard::None };
+        let start = RunStart { thread: thread.into(), body: super::start::marked(body), guard: StartGuard::None };
         let preview = Preview {
             title: format!("Ask again on thread {}", short_id(thread)),
             request: self.write_request(&write)?,
@@ -381,6 +392,7 @@ impl AgentServer {
             then: Vec::new(),
             changes: Vec::new(),
             revision: NewRevision::NotAsked,
+            branch: None,
             notes,
             consent: Consent::Key,
         }
@@ -445,20 +457,16 @@ pub(super) fn raised(
     Some(Choice::RecursionLimit(limit))
 }
 
+/// Returns the nodes that a retry runs again.
+fn unfinished(loaded: &LoadedThread) -> Vec<String> {
+    let tasks = loaded.state.iter().flat_map(|state| &state.tasks);
+    let nodes: Vec<String> = tasks.filter(|task| !task.has_result).map(|task| task.node.clone()).collect();
+    if nodes.is_empty() { loaded.next().to_vec() } else { nodes }
+}
+
 /// What a retry runs again.
 fn retries(loaded: &LoadedThread) -> Note {
-    let unfinished: BTreeSet<&str> = loaded
-        .state
-        .iter()
-        .flat_map(|state| &state.tasks)
-        .filter(|task| !task.has_result)
-        .map(|task| task.node.as_str())
-        .collect();
-    let nodes: Vec<String> = match unfinished.is_empty() {
-        true => loaded.next().to_vec(),
-        false => unfinished.into_iter().map(str::to_string).collect(),
-    };
-    Note::warning(format!("Runs {} again; finished steps are kept.", named(&nodes)))
+    Note::warning(format!("Runs {} again; finished steps are kept.", named(&unfinished(loaded))))
 }
 
 fn runs_next(next: &[String]) -> Note {

@@ -4,6 +4,7 @@
 mod answer;
 mod assistant;
 mod auth;
+mod branch;
 mod checkpoints;
 mod collection;
 mod compare;
@@ -46,6 +47,7 @@ pub use answer::{
 };
 pub use assistant::Assistant;
 pub use auth::{AuthAnswer, AuthAuthenticateRequest, AuthStatus};
+pub use branch::{Branch, BranchStep, BranchStepKind, RepeatedCalls, counted};
 pub use checkpoints::{
     Checkpoint, CheckpointTask, CheckpointTree, CheckpointWrite, GraphCell, GraphRow, Parent, Split, StateProblem,
     StepOutcome, changed_values, object_fields, state_document,

@@ -1,6 +1,6 @@
 //! A planned change: the request, the changes, their consequences, and the confirmation.
 
-use super::{Change, PlainRequest};
+use super::{Branch, Change, PlainRequest};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -22,6 +22,8 @@ pub struct Preview {
     pub changes: Vec<Change>,
     /// Whether it creates a new revision.
     pub revision: NewRevision,
+    /// What it runs and what it reuses, if it starts a run from a checkpoint.
+    pub branch: Option<Branch>,
     /// Notes, the most important first.
     pub notes: Vec<Note>,
     /// The required confirmation.

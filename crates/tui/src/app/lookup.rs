@@ -4,6 +4,7 @@ use super::overlay::SCREENS;
 use super::{App, Overlay, Pane, bars};
 use crate::features::inbox::{Columns, row_lines};
 use crate::features::stream::export::{Format, proposed_path};
+use crate::features::stream::tab_bar;
 use crate::features::stream::viewer::{VIEWS, Viewer};
 use crate::input::action::{Action, Context};
 use crate::input::keymap::Binding;
@@ -111,6 +112,15 @@ impl Lookup for App {
 
     fn has_page(&self, thread: &ThreadRef) -> bool {
         self.stream.tabs.all().iter().any(|viewer| viewer.is_of(thread))
+    }
+
+    fn run_name(&self, thread: &ThreadRef, run: &str) -> Option<String> {
+        let pages = self.stream.tabs.all().iter().filter(|viewer| viewer.is_of(thread));
+        pages.filter_map(|viewer| viewer.run_entry(run)).map(|entry| entry.name()).next()
+    }
+
+    fn tab_name(&self, thread: &ThreadRef) -> Option<String> {
+        self.stream.tabs.all().iter().find(|viewer| viewer.is_of(thread)).map(tab_bar::name)
     }
 
     fn server_info(&self, server: &ServerRef) -> Option<&Loaded<ServerInfo>> {

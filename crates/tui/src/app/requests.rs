@@ -152,6 +152,8 @@ impl App {
                 _ => self.stream.begin_export(&self.session, &how),
             },
             StreamCommand::ShowCheckpoint(id) => self.stream.show_checkpoint(&id),
+            StreamCommand::ShowOnGraph(id) => self.stream.show_on_graph(id),
+            StreamCommand::EditCheckpoint(id) => self.stream.edit_checkpoint(&self.session, id),
             StreamCommand::Reopen => self.stream.reopen(&self.session),
             StreamCommand::Replay(path) => return self.replay(path.trim()),
         };

@@ -6,6 +6,7 @@ use crate::features::changes::bulk_answer::BulkAnswer;
 use crate::features::changes::confirm::Proposal;
 use crate::features::stream::viewer::{Cancelling, Viewer};
 use crate::features::thread::actions::answer_by_status;
+use crate::session::Lookup;
 use crate::session::msg::{Effect, StreamTarget, ThreadRef};
 use crate::session::subject::Subject;
 use crate::session::thread::failure_sentence;
@@ -39,9 +40,7 @@ impl App {
 
     /// Returns the display name of a run: its number if that is known.
     fn run_name(&self, thread: &ThreadRef, run: &str) -> String {
-        let pages = || self.stream.tabs.all().iter().filter(|viewer| viewer.is_of(thread));
-        let listed = pages().find_map(|viewer| Some(viewer.run_entry(run)?.name()));
-        listed.unwrap_or_else(|| format!("run {}", short_id(run)))
+        Lookup::run_name(self, thread, run).unwrap_or_else(|| format!("run {}", short_id(run)))
     }
 
     /// Returns the display name of a run that was just started: it has the next number on its thread.

@@ -74,6 +74,12 @@ fn fitting(cx: &Cx<'_>, keys: &[(&'static str, String)], hidden: &str) -> Vec<(&
     parts
 }
 
+/// Returns the keys that fit into the lower edge of a frame: their ids, and the text.
+pub fn keys_in_edge(cx: &Cx<'_>, keys: &[(&'static str, String)]) -> (Vec<&'static str>, String) {
+    let (ids, said): (Vec<&str>, Vec<String>) = fitting(cx, keys, "").into_iter().unzip();
+    (ids, said.join("   "))
+}
+
 /// Says how many lines are above and below the frame, and which keys show them. Without such keys, only what is below counts.
 fn hidden(cx: &Cx<'_>, card: &Card<'_>, below: usize) -> String {
     let above = if card.has_pages { card.top } else { 0 };

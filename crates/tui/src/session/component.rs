@@ -91,6 +91,10 @@ pub trait Lookup {
     fn deployments(&self) -> Vec<(Arc<str>, Arc<str>, Arc<str>)>;
     /// Returns the commands that open a screen: name and help sentence.
     fn screens(&self) -> &'static [(&'static str, &'static str)];
+    /// Returns the name of a run of a thread, if its page knows the run: `run 3`.
+    fn run_name(&self, thread: &ThreadRef, run: &str) -> Option<String>;
+    /// Returns the name of a thread's tab, if it has one.
+    fn tab_name(&self, thread: &ThreadRef) -> Option<String>;
     /// Returns the thread of the current stream.
     fn shown_thread(&self) -> Option<ThreadView<'_>>;
     /// Returns the modes of an open stream, by its number.

@@ -203,7 +203,8 @@ pub fn overlay_frame(cx: &Cx<'_>, canvas: &mut Canvas<'_>, title: &str, about: &
     canvas.pane_frame(Area { x: 0, y: 1, w, h: h.saturating_sub(2) }, &title_line(title, about), true);
 }
 
-fn title_line(title: &str, about: &Line) -> Line {
+/// Returns the title of a frame, with what it is about.
+pub fn title_line(title: &str, about: &Line) -> Line {
     let mut line = Line::of(Tone::Focus, title);
     if !about.left.is_empty() {
         line.push(Tone::Dim, " · ");

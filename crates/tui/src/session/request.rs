@@ -95,6 +95,10 @@ pub enum StreamCommand {
     Export(String),
     /// Show a checkpoint of its thread in the History view.
     ShowCheckpoint(String),
+    /// Show a checkpoint of its thread in all views, the graph first.
+    ShowOnGraph(String),
+    /// Edit the state at a checkpoint of its thread, and run from there.
+    EditCheckpoint(String),
 }
 
 impl From<StreamCommand> for Request {

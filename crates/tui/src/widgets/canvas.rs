@@ -63,6 +63,11 @@ impl Canvas<'_> {
         line.left.push(Piece { tone: Tone::Focus, text: title.into() });
         line.right = right.left.clone();
         self.pane_frame(area, &line, true);
+        self.frame_keys(area, keys);
+    }
+
+    /// Draws keys into the lower edge of a frame.
+    pub(crate) fn frame_keys(&mut self, area: Area, keys: &str) {
         if !keys.is_empty() {
             let (inner, bottom) = (area.w.saturating_sub(2), area.y + area.h.saturating_sub(1));
             let keys = text::fit(keys, usize::from(inner.saturating_sub(3))).into_owned();

@@ -2,6 +2,7 @@
 
 use super::graph::{GraphRow, layout};
 use super::{Checkpoint, CheckpointTask};
+use crate::model::counted;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -153,8 +154,8 @@ impl CheckpointTree {
     pub fn writers(&self, at: usize) -> Vec<String> {
         let Some(entry) = self.entries.get(at) else { return Vec::new() };
         match self.source(at) {
-            "loop" | "" if !entry.writes.is_empty() => names(entry.writes.iter().map(|write| &*write.node)),
-            "loop" => names(self.tasks_before(at).iter().map(|task| &*task.node)),
+            "loop" | "" if !entry.writes.is_empty() => counted(entry.writes.iter().map(|write| &*write.node)),
+            "loop" => counted(self.tasks_before(at).iter().map(|task| &*task.node)),
             "" => Vec::new(),
             "update" => vec!["edit".to_string()],
             source => vec![source.to_string()],
@@ -194,7 +195,7 @@ impl CheckpointTree {
         match (entry.next.as_slice(), self.children(at)) {
             ([], _) if entry.source != "input" => parts.push("end".into()),
             (next, []) if outcome == StepOutcome::Good && !next.is_empty() => {
-                parts.push(format!("next: {}", names(next.iter().map(String::as_str)).join(", ")));
+                parts.push(format!("next: {}", counted(next.iter().map(String::as_str)).join(", ")));
             }
             _ => {}
         }
@@ -210,7 +211,7 @@ impl CheckpointTree {
                 let failed = || open().filter(|task| task.is_failed);
                 let error = failed().find_map(|task| task.error.as_deref());
                 (
-                    names(failed().map(|task| &*task.node)),
+                    counted(failed().map(|task| &*task.node)),
                     error.map_or("failed".into(), |error| format!("failed: {error}")),
                 )
             }
@@ -222,7 +223,7 @@ impl CheckpointTree {
                     [one] => format!("{verb}: {one}"),
                     several => format!("{verb}: {} questions", several.len()),
                 };
-                (names(open().filter(|task| task.asks.is_some()).map(|task| &*task.node)), what)
+                (counted(open().filter(|task| task.asks.is_some()).map(|task| &*task.node)), what)
             }
         };
         Some(format!("next {what} ({})", nodes.join(", ")))
@@ -253,24 +254,11 @@ impl CheckpointTree {
                     .collect();
                 match (texts.is_empty(), entry.new_messages) {
                     (true, Some(count @ 1..)) => format!("+{count} message{}", if count == 1 { "" } else { "s" }),
-                    _ => names(texts.iter().map(String::as_str)).join(", "),
+                    _ => counted(texts.iter().map(String::as_str)).join(", "),
                 }
             }
         }
     }
-}
-
-/// Returns texts without repetitions; a repeated one is counted: `ask ×3`.
-fn names<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let mut counted: Vec<(&str, usize)> = Vec::new();
-    for text in texts {
-        match counted.iter_mut().find(|(known, _)| *known == text) {
-            Some((_, count)) => *count += 1,
-            None => counted.push((text, 1)),
-        }
-    }
-    let name = |(text, count): (&str, usize)| if count > 1 { format!("{text} ×{count}") } else { text.to_string() };
-    counted.into_iter().map(name).collect()
 }
 
 /// Orders checkpoints so that each one comes before its parent, the greatest id first where that is free. Of a cycle, the

@@ -493,6 +493,10 @@ impl Component for Bulk {
         Requests::none()
     }
 
+    fn offers(&self, action: Action) -> bool {
+        !super::keys::is_of_one_preview(action)
+    }
+
     fn key(&mut self, cx: &Cx<'_>, key: Key) -> Option<Requests> {
         // While the confirmation is typed, characters are input, not actions.
         if self.wants().is_some() && key.text().is_some() {

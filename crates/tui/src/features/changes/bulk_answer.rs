@@ -312,6 +312,10 @@ impl Component for BulkAnswer {
         Requests::none()
     }
 
+    fn offers(&self, action: Action) -> bool {
+        !super::keys::is_of_one_preview(action)
+    }
+
     fn key(&mut self, cx: &Cx<'_>, key: Key) -> Option<Requests> {
         let is_sending = matches!(self.stage, BulkStage::Sending | BulkStage::Stopping);
         match cx.session.keymap.action(Context::Confirm, key)? {

@@ -1,7 +1,8 @@
 //! The confirmation dialog: a change is planned, previewed, and sent only on request. Its target is fixed when the dialog
 //! opens, so updates of the lists can't redirect it.
 
-use super::preview_lines::{preview_lines, wrapped};
+use super::keys::ACTIONS;
+use super::preview_lines::{PreviewStyle, preview_lines, wrapped};
 use super::send_key::SendKey;
 use super::target_check::TargetCheck;
 use super::view;
@@ -41,6 +42,8 @@ pub struct Confirm {
     pub(super) send_key: SendKey,
     /// What reading the target again has shown.
     pub(super) check: TargetCheck,
+    /// Whether each request is one line.
+    pub(super) is_folded: bool,
     /// Scroll position in the preview.
     pub place: Place,
 }
@@ -151,6 +154,14 @@ impl Confirm {
         parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
     }
 
+    /// Returns the server and the thread of a run from a checkpoint. `thread`: the short id of the thread.
+    pub(super) fn place(&self, cx: &Cx<'_>, thread: &str) -> String {
+        let Proposal::Thread(server, _) = &self.proposal else { return String::new() };
+        let named = self.thread().and_then(|thread| cx.lookup.tab_name(&thread));
+        let thread = named.unwrap_or_else(|| format!("thread {}", thread.split(' ').next().unwrap_or_default()));
+        format!("{} › {thread}", card::place(cx, server))
+    }
+
     /// Returns the preview of a planned change.
     pub fn preview(&self) -> Option<&Preview> {
         match &self.stage {
@@ -209,20 +220,9 @@ impl Confirm {
         }
     }
 
-    /// Returns the actions for the footer, depending on the stage.
-    fn useful_actions(&self) -> &'static [&'static str] {
-        let has_option = self.node_choice().is_some();
-        match self.stage {
-            Stage::Ready(_) if has_option => &["confirm.send", "confirm.option", "confirm.curl", "confirm.back"],
-            Stage::Refused(_) if has_option => &["confirm.option", "confirm.back"],
-            Stage::Ready(_) => &["confirm.send", "confirm.curl", "confirm.back"],
-            Stage::Sending(_) | Stage::Failed(..) => &["confirm.curl", "confirm.back"],
-            Stage::Planning | Stage::Refused(_) => &["confirm.back"],
-        }
-    }
-
     /// Returns the lines of the preview.
-    pub fn lines(&self, now: Timestamp, width: usize) -> Vec<Line> {
+    pub(super) fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
+        let now = cx.session.now;
         let target = self.preview().and_then(|preview| preview.target.as_ref());
         let kind = target.map_or("target", |target| target.kind);
         let mut lines = self.check.changed_lines(kind, now, width);
@@ -247,9 +247,16 @@ impl Confirm {
             Stage::Ready(_) | Stage::Sending(_) => {}
         }
         if let Some(preview) = self.preview() {
-            lines.extend(preview_lines(preview, width));
+            let style = PreviewStyle {
+                width,
+                clock: &|at| cx.session.clock(at),
+                run: &|run| self.run_name(cx, run),
+                is_folded: self.is_folded,
+                may_edit: self.may_edit(cx),
+            };
+            lines.extend(preview_lines(preview, &style));
         }
-        lines.extend(self.writer_lines("ctrl-t", width));
+        lines.extend(self.writer_lines(width));
         if let Some(option) = self.option("ctrl-t") {
             lines.push(Line::new());
             lines.push(Line::of(Tone::Dim, &option));
@@ -278,6 +285,7 @@ impl Confirm {
             choice: None,
             send_key: SendKey::default(),
             check: TargetCheck::default(),
+            is_folded: false,
             place: Place::at_start(),
         }
     }
@@ -337,6 +345,12 @@ impl Confirm {
             Action::Send => self.send(cx),
             Action::Back | Action::Quit => self.leave(),
             Action::Option => self.toggle_option(cx),
+            Action::Update if self.may_edit(cx) => self.edit_first(),
+            Action::View9 if self.is_of_shown_checkpoint(cx) => self.show_on_graph(),
+            Action::Collapse => {
+                self.is_folded = !self.is_folded;
+                Requests::none()
+            }
             Action::Curl => {
                 let curl = self.preview().map(|preview| preview.curl());
                 curl.map(|curl| copy_command(&curl)).unwrap_or_default()
@@ -463,8 +477,13 @@ impl Confirm {
         self.typed.key(key);
     }
 
+    /// Returns the area of the dialog. Where text is typed, a row stays free below it, which a notice may take.
+    pub(super) fn area(&self, cx: &Cx<'_>) -> Area {
+        Area { h: cx.area.h.saturating_sub(u16::from(self.wants_name().is_some())), ..cx.area }
+    }
+
     fn rows(&self, cx: &Cx<'_>, area: Area) -> Flat {
-        Flat { first: 0, end: self.lines(cx.session.now, area.w.saturating_sub(2) as usize).len() as u64 }
+        Flat { first: 0, end: self.lines(cx, area.w.saturating_sub(2) as usize).len() as u64 }
     }
 }
 
@@ -484,8 +503,9 @@ impl Component for Confirm {
     }
 
     fn key(&mut self, cx: &Cx<'_>, key: Key) -> Option<Requests> {
-        // While a name or a number is typed, characters are input, not actions.
-        if self.is_typing() && key.text().is_some() {
+        // While a name is typed, characters are input, not actions; of a number, only digits are.
+        let is_input = |c: char| self.wants_name().is_some() || c.is_ascii_digit();
+        if self.is_typing() && key.text().is_some_and(is_input) {
             self.type_key(key);
             return Some(Requests::none());
         }
@@ -507,13 +527,13 @@ impl Component for Confirm {
     }
 
     fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
-        let area = confirm_area(cx.area);
+        let area = confirm_area(self.area(cx));
         let rows = self.rows(cx, area);
         self.place.page(&rows, area.h.into(), lines);
     }
 
     fn jump_to_edge(&mut self, cx: &Cx<'_>, start: bool) {
-        let area = confirm_area(cx.area);
+        let area = confirm_area(self.area(cx));
         let rows = self.rows(cx, area);
         match start {
             true => self.place.to_start(&rows, area.h.into()),
@@ -522,11 +542,19 @@ impl Component for Confirm {
     }
 
     fn hints(&self) -> Option<&'static [&'static str]> {
-        Some(self.useful_actions())
+        Some(ACTIONS)
+    }
+
+    fn can(&self, cx: &Cx<'_>, action: Action) -> bool {
+        self.is_possible(cx, action)
+    }
+
+    fn framed_keys(&self, cx: &Cx<'_>) -> Vec<&'static str> {
+        self.framed(cx).0
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
-        let area = confirm_area(cx.area);
+        let area = confirm_area(self.area(cx));
         let rows = self.rows(cx, area);
         self.place.clamp(&rows, area.h.into());
     }

@@ -7,6 +7,7 @@ pub mod confirm;
 pub mod deployment_form;
 pub mod editor;
 pub mod journal;
+mod keys;
 mod preview_lines;
 pub mod profile_form;
 mod resource_documents;

@@ -5,7 +5,7 @@ use super::confirm::{Confirm, Stage, confirm_area};
 use super::editor::Editor;
 use super::journal::{JournalView, outcome};
 use crate::session::Cx;
-use crate::session::page::{draw_lines, overlay_frame};
+use crate::session::page::{draw_lines, overlay_frame, title_line};
 use crate::session::subject::Subject;
 use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
@@ -17,6 +17,11 @@ use runtail_core::text;
 
 /// Draws the frame with a title, the subject and its profile. The label of a profile distinguishes production without color.
 fn frame(cx: &Cx<'_>, canvas: &mut Canvas<'_>, title: &str, name: &str, profile: &str) {
+    overlay_frame(cx, canvas, title, &about(cx, name, profile));
+}
+
+/// Returns the subject and its profile for a title.
+fn about(cx: &Cx<'_>, name: &str, profile: &str) -> Line {
     let state = cx.session.profiles.iter().find(|p| &*p.name == profile);
     let mut line = Line::of(Tone::Plain, name).right(Tone::Dim, profile);
     if let Some(label) = state.and_then(|p| p.label.as_deref()) {
@@ -25,7 +30,7 @@ fn frame(cx: &Cx<'_>, canvas: &mut Canvas<'_>, title: &str, name: &str, profile:
     if cx.session.settings.demo {
         line = line.right(Tone::Moving, " DEMO");
     }
-    overlay_frame(cx, canvas, title, &line);
+    line
 }
 
 /// Draws the editor. Returns the position of the text cursor.
@@ -60,18 +65,30 @@ pub(super) fn editor(editor: &Editor, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> O
 
 /// Draws the confirmation dialog. Returns the position of the text cursor.
 pub(super) fn confirm(confirm: &Confirm, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
-    let area = cx.area;
+    let area = confirm.area(cx);
     let title = confirm.title();
     // The title is the verb; the rest is the subject.
     let phrases = ["Roll back", "Cancel and roll back", "Run again", "Ask again"];
     let phrase = phrases.iter().find_map(|phrase| Some((*phrase, title.strip_prefix(phrase)?.trim_start())));
     let (word, name) = phrase.unwrap_or_else(|| title.split_once(' ').unwrap_or((&title, "")));
-    frame(cx, canvas, word, &confirm.subject(cx, name), &confirm.profile);
+    // A run from a checkpoint is named by its step.
+    let is_run = confirm.preview().is_some_and(|preview| preview.branch.is_some());
+    let (word, subject) = match title.split_once(" of thread ").filter(|_| is_run) {
+        Some((word, thread)) => (word, confirm.place(cx, thread)),
+        None => (word, confirm.subject(cx, name)),
+    };
     let room = confirm_area(area);
-    let lines = confirm.lines(cx.session.now, room.w.saturating_sub(2) as usize);
+    let lines = confirm.lines(cx, room.w.saturating_sub(2) as usize);
+    let shown = (lines.len() as u16).min(room.h);
+    let has_prompt = confirm.wants_name().is_some() || matches!(confirm.stage, Stage::Sending(_));
+    // Of a long preview, the number of lines below is in a row of its own.
+    let more = if has_prompt { 2 } else { u16::from(lines.len() > usize::from(room.h)) };
+    let (w, h) = cx.session.size;
+    let edges = Area { x: 0, y: 1, w, h: (shown + more + 2).min(h.saturating_sub(2)) };
+    canvas.pane_frame(edges, &title_line(word, &about(cx, &subject, &confirm.profile)), true);
+    canvas.frame_keys(edges, &confirm.framed(cx).1);
     // The prompt follows the preview.
     let y = draw_preview(canvas, area, &confirm.place, &lines);
-    // The keys are in the footer.
     match (&confirm.stage, confirm.wants_name()) {
         (Stage::Ready(_), Some(name)) => {
             return Some(typed_prompt(canvas, (area, y), (name, &confirm.typed), confirm.may_be_sent()));

@@ -1,6 +1,8 @@
 //! The choice of the node in whose name a state is edited.
 
 use super::confirm::{Confirm, Proposal, Stage};
+use super::preview_lines::{inner, labeled};
+use crate::widgets::form_lines::padded;
 use crate::widgets::line::{Line, Tone};
 use runtail_api::{Choice, ForkChange, PlanError, ThreadIntent, Writer};
 use runtail_core::text;
@@ -19,7 +21,7 @@ impl Confirm {
     }
 
     /// Returns the lines of the nodes in whose name a state can be edited.
-    pub(super) fn writer_lines(&self, key: &str, width: usize) -> Vec<Line> {
+    pub(super) fn writer_lines(&self, width: usize) -> Vec<Line> {
         let Some((chosen, nodes)) = self.node_choice() else { return Vec::new() };
         let at = chosen.and_then(|node| nodes.iter().position(|known| known.node == node));
         // The chosen node stays visible in a long list.
@@ -27,24 +29,20 @@ impl Confirm {
         let first = first.min(nodes.len().saturating_sub(MAX_WRITER_LINES));
         let shown = nodes.iter().skip(first).take(MAX_WRITER_LINES);
         let name_width = shown.clone().map(|one| text::width(&text::clean(&one.node))).max().unwrap_or(0).min(30);
-        let heading = match &self.stage {
-            Stage::Refused(_) => format!("Write as ({key} chooses the node)"),
-            _ => format!("Write as ({key} chooses another node)"),
-        };
-        let mut lines = vec![Line::new(), Line::of(Tone::Dim, &text::fit(&heading, width))];
+        let inner = inner(width);
+        let mut lines = Vec::new();
         if !matches!(self.stage, Stage::Refused(_)) {
             lines.push(writer_line(chosen.is_none(), "the node that wrote last", ""));
         }
         for one in shown {
-            let name = text::seen(&one.node, name_width);
-            let pad = " ".repeat(name_width.saturating_sub(text::width(&name)));
-            let then = text::seen(&one.then, width.saturating_sub(name_width + 6));
-            lines.push(writer_line(chosen == Some(&*one.node), &format!("{name}{pad}"), &then));
+            let name = padded(&text::seen(&one.node, name_width), name_width);
+            let then = text::seen(&one.then, inner.saturating_sub(name_width + 4));
+            lines.push(writer_line(chosen == Some(&*one.node), &name, &then));
         }
         if nodes.len() > first + MAX_WRITER_LINES || first > 0 {
-            lines.push(Line::of(Tone::Dim, &format!("    {} nodes in all", nodes.len())));
+            lines.push(Line::of(Tone::Dim, &format!("  {} nodes in all", nodes.len())));
         }
-        lines
+        std::iter::once(Line::new()).chain(labeled("Write as", lines, width)).collect()
     }
 
     /// Returns the same edit in the name of the next node.
@@ -63,7 +61,7 @@ impl Confirm {
 }
 
 fn writer_line(is_chosen: bool, name: &str, then: &str) -> Line {
-    let (mark, tone) = if is_chosen { ("  ● ", Tone::Strong) } else { ("    ", Tone::Plain) };
+    let (mark, tone) = if is_chosen { ("● ", Tone::Strong) } else { ("  ", Tone::Plain) };
     Line::of(Tone::Accent, mark).with(tone, name).with(Tone::Dim, &format!("  {then}"))
 }
 

@@ -69,10 +69,16 @@ pub(super) const ROWS: &[Binding] = &[
         "The option: tracing project, queued runs, the node",
     )
     .named("Change the option"),
+    write("confirm.edit", Confirm, &["u"], A::Update, "edit state", "Edit the state before the run")
+        .named("Edit the state before the run"),
+    bind("confirm.graph", Confirm, &["g"], A::View9, "show on the graph", "Show it on the graph")
+        .named("Show it on the graph"),
+    bind("confirm.fold", Confirm, &["c"], A::Collapse, "fold", "Show each request on one line, or all of it")
+        .named("Fold the requests"),
     bind(
         "confirm.curl",
         Confirm,
-        &["ctrl-y"],
+        &["y", "ctrl-y"],
         A::Curl,
         "copy as curl",
         "Copy as a curl command, with $KEY for the key",

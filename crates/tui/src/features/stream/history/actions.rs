@@ -101,8 +101,7 @@ impl StreamState {
             SubscriptionEvent::Checkpoints(page) => viewer.history.on_page(number, page),
             SubscriptionEvent::CheckpointState(state) => match viewer.history.on_state(number, state) {
                 Arrived::Nothing | Arrived::Details(..) => {}
-                Arrived::State(Purpose::Show, id, state) => return go_there(viewer, &id, &state),
-                Arrived::State(Purpose::Edit, id, state) => return edit(viewer, &id, &state),
+                Arrived::State(purpose, id, state) => return use_state(viewer, purpose, &id, &state),
                 Arrived::Failed(why) => return Requests::error(why),
             },
             SubscriptionEvent::CheckpointDetails(details) => match viewer.history.on_details(number, details) {
@@ -118,6 +117,21 @@ impl StreamState {
     /// Records that a request's task failed.
     pub fn on_history_panic(&mut self, number: u64, why: &str) {
         self.tabs.all_mut().iter_mut().for_each(|viewer| viewer.history.on_panic(number, why));
+    }
+
+    /// Shows a checkpoint in all views of the shown page, the graph first.
+    pub fn show_on_graph(&mut self, id: String) -> Requests {
+        let viewer = self.tabs.shown_mut();
+        viewer.map(|viewer| with_state(viewer, Some(id), Purpose::Show(View::Graph))).unwrap_or_default()
+    }
+
+    /// Opens the state at a checkpoint of the shown page in the editor. A run from there follows the edit.
+    pub fn edit_checkpoint(&mut self, session: &Session, id: String) -> Requests {
+        let Some(viewer) = self.tabs.shown_mut() else { return Requests::none() };
+        match session.is_read_only(&viewer.server.profile) {
+            true => Requests::error(session.read_only_text(&viewer.server.profile)),
+            false => with_state(viewer, Some(id), Purpose::EditAndRun),
+        }
     }
 
     /// Handles the actions of the History view. Returns `None` for actions that mean the same in all views.
@@ -138,7 +152,7 @@ impl StreamState {
             Action::Left => history.focus_difference(false),
             Action::Right => history.focus_difference(true),
             Action::Open if !history.shows_difference() && !history.tree.is_empty() => history.is_open_below = true,
-            Action::Open => return Some(with_state(viewer, history_cursor, Purpose::Show)),
+            Action::Open => return Some(with_state(viewer, history_cursor, Purpose::Show(View::State))),
             Action::Again | Action::Update | Action::Describe => {
                 return Some(act_on_checkpoint(viewer, session, history_cursor, action));
             }
@@ -211,18 +225,26 @@ fn with_state(viewer: &mut Viewer, id: Option<String>, purpose: Purpose) -> Requ
     if let Some(why) = history.state_failure(&id) {
         return Requests::error(why);
     }
-    match (history.states.get(&id).cloned(), purpose) {
-        (Some(state), Purpose::Show) => go_there(viewer, &id, &state),
-        (Some(state), Purpose::Edit) => edit(viewer, &id, &state),
-        (None, _) => {
+    match history.states.get(&id).cloned() {
+        Some(state) => use_state(viewer, purpose, &id, &state),
+        None => {
             history.awaited = Some((id, purpose));
             Requests::info("Loading the state…")
         }
     }
 }
 
-/// Shows the state at a checkpoint in all views, the State view first.
-fn go_there(viewer: &mut Viewer, id: &str, state: &CheckpointState) -> Requests {
+fn use_state(viewer: &mut Viewer, purpose: Purpose, id: &str, state: &CheckpointState) -> Requests {
+    match purpose {
+        Purpose::Show(view) => go_there(viewer, view, id, state),
+        Purpose::Edit => edit(viewer, id, state, viewer.history.tree.find(id) == Some(0)),
+        // An edit of the newest state alone starts no run.
+        Purpose::EditAndRun => edit(viewer, id, state, false),
+    }
+}
+
+/// Shows the state at a checkpoint in all views, one of them first.
+fn go_there(viewer: &mut Viewer, view: View, id: &str, state: &CheckpointState) -> Requests {
     let Ok(raw) = serde_json::from_str::<&RawValue>(state.text()) else { return Requests::none() };
     let history = &viewer.history;
     let entry = history.tree.find(id).map(|at| history.tree.entries()[at].clone()).unwrap_or_default();
@@ -237,7 +259,7 @@ fn go_there(viewer: &mut Viewer, id: &str, state: &CheckpointState) -> Requests 
         running: history.run_that_continued(id),
     };
     viewer.show_checkpoint(of, raw);
-    viewer.show(View::State);
+    viewer.show(view);
     Requests::info(text)
 }
 
@@ -299,7 +321,7 @@ fn run_again(viewer: &Viewer, id: Option<String>) -> Requests {
 }
 
 /// Opens the values at a checkpoint in the editor.
-fn edit(viewer: &Viewer, id: &str, state: &CheckpointState) -> Requests {
+fn edit(viewer: &Viewer, id: &str, state: &CheckpointState, is_head: bool) -> Requests {
     let Some(thread) = viewer.thread() else { return Requests::none() };
     let values = state.values();
     if values.len() > MAX_EDITED {
@@ -311,7 +333,6 @@ fn edit(viewer: &Viewer, id: &str, state: &CheckpointState) -> Requests {
     };
     let original: Arc<str> = values.as_str().into();
     let name = format!("{} of {}", viewer.history.step_name(id), text::short_id(&thread.id));
-    let is_head = viewer.history.tree.find(id) == Some(0);
     let subject = Subject::State { thread, checkpoint: id.into(), is_head, original, name: name.into() };
     Route::Edit(subject, document).into()
 }

@@ -8,6 +8,7 @@ mod view;
 
 pub(super) use view::draw;
 
+use super::viewer::View;
 use crate::features::stream::layout::has_room_for_frames;
 use crate::session::checkpoints::CheckpointState;
 use crate::widgets::area::{Area, below, inside};
@@ -57,9 +58,11 @@ pub struct History {
 /// Why a state is awaited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
-    /// To show it in all views.
-    Show,
+    /// To show it in all views, this one first.
+    Show(View),
     Edit,
+    /// To edit it, and run from there.
+    EditAndRun,
 }
 
 /// The areas of the view.

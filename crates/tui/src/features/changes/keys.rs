@@ -1,0 +1,142 @@
+//! The keys of the confirmation dialog, and what they do with a run from a checkpoint.
+
+use super::confirm::{Confirm, Proposal, Stage};
+use crate::input::action::Action;
+use crate::session::card;
+use crate::session::msg::{Effect, ThreadRef};
+use crate::session::request::StreamCommand;
+use crate::session::{Cx, Request, Requests};
+use runtail_api::{Choice, ForkChange, ThreadIntent};
+use runtail_core::model::Intent;
+use runtail_core::text;
+
+/// The actions of the dialog, most useful first.
+pub(super) const ACTIONS: &[&str] = &[
+    "confirm.send",
+    "confirm.edit",
+    "confirm.graph",
+    "confirm.option",
+    "confirm.curl",
+    "confirm.fold",
+    "confirm.back",
+];
+
+/// Returns whether an action is of the dialog only, and not of changes of several threads.
+pub(super) fn is_of_one_preview(action: Action) -> bool {
+    matches!(action, Action::Update | Action::View9 | Action::Collapse | Action::Curl)
+}
+
+impl Confirm {
+    /// Returns the thread of an action.
+    pub(super) fn thread(&self) -> Option<ThreadRef> {
+        match &self.proposal {
+            Proposal::Thread(server, intent) if !intent.thread().is_empty() => {
+                Some(ThreadRef { server: server.clone(), id: intent.thread().to_string() })
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the name of a run: its number, if that is known.
+    pub(super) fn run_name(&self, cx: &Cx<'_>, run: &str) -> String {
+        let known = self.thread().and_then(|thread| cx.lookup.run_name(&thread, run));
+        known.unwrap_or_else(|| format!("run {}", text::short_id(run)))
+    }
+
+    /// Returns whether it is about a checkpoint of the thread whose page is below the dialog.
+    pub(super) fn is_of_shown_checkpoint(&self, cx: &Cx<'_>) -> bool {
+        let is_planned = matches!(&self.stage, Stage::Ready(preview) if preview.branch.is_some());
+        let shown = cx.lookup.shown_thread().filter(|shown| !shown.is_recording);
+        let is_shown = self.thread().is_some_and(|thread| {
+            shown.is_some_and(|shown| *shown.server == thread.server && shown.thread_id == Some(&*thread.id))
+        });
+        is_planned && is_shown
+    }
+
+    /// Returns whether the state can be edited before the run.
+    pub(super) fn may_edit(&self, cx: &Cx<'_>) -> bool {
+        let Proposal::Thread(_, ThreadIntent::Fork { change, .. }) = &self.proposal else { return false };
+        !matches!(change, ForkChange::Input(_)) && self.is_of_shown_checkpoint(cx)
+    }
+
+    /// Opens the state editor; of an edited state, returns to it.
+    pub(super) fn edit_first(&self) -> Requests {
+        let out = Requests::from(Request::Close).and(Effect::Forget(self.number));
+        match &self.proposal {
+            Proposal::Thread(_, ThreadIntent::Fork { change: ForkChange::Edit(_), .. }) => out,
+            _ => self.with_checkpoint(out, StreamCommand::EditCheckpoint),
+        }
+    }
+
+    /// Shows the checkpoint in the graph, with the nodes that are next.
+    pub(super) fn show_on_graph(&self) -> Requests {
+        let out = Requests::from(Request::Close).and(Effect::Forget(self.number));
+        self.with_checkpoint(out, StreamCommand::ShowOnGraph)
+    }
+
+    /// Adds a command about the checkpoint.
+    fn with_checkpoint(&self, out: Requests, command: impl Fn(String) -> StreamCommand) -> Requests {
+        let branch = self.preview().and_then(|preview| preview.branch.as_ref());
+        branch.map(|branch| out.and(command(branch.checkpoint_id.clone()))).unwrap_or_default()
+    }
+
+    /// Returns whether an action does something now.
+    pub(super) fn is_possible(&self, cx: &Cx<'_>, action: Action) -> bool {
+        let is_ready = matches!(self.stage, Stage::Ready(_));
+        // Letters are typed.
+        let is_free = self.wants_name().is_none();
+        match action {
+            Action::Send => is_ready,
+            Action::Option => {
+                let is_deletion = matches!(self.proposal, Proposal::Service(Intent::DeleteDeployment { .. }));
+                let has_queue = matches!(self.choice, Some(Choice::Queue { .. }));
+                self.node_choice().is_some() || is_ready && (is_deletion || has_queue)
+            }
+            Action::Update => is_free && self.may_edit(cx),
+            Action::View9 => is_free && self.is_of_shown_checkpoint(cx),
+            Action::Collapse | Action::Curl => is_free && self.preview().is_some(),
+            _ => true,
+        }
+    }
+
+    /// Returns the keys in the frame, each with its label.
+    pub(super) fn keys(&self, cx: &Cx<'_>) -> Vec<(&'static str, String)> {
+        let is_run = self.preview().is_some_and(|preview| preview.branch.is_some());
+        let is_ready = matches!(self.stage, Stage::Ready(_));
+        let is_open = is_ready || matches!(self.stage, Stage::Planning);
+        let label = |id: &'static str, action: Action, label: &str| {
+            self.is_possible(cx, action).then(|| (id, label.to_string()))
+        };
+        let send = match (is_run, self.wants_name().is_some()) {
+            (_, true) => "send (after the name)",
+            (true, false) => "run",
+            (false, false) => "send",
+        };
+        let fold = if self.is_folded { "unfold" } else { "fold" };
+        let option = match (self.node_choice(), is_ready) {
+            (Some(_), true) => "next node",
+            (Some(_), false) => "choose the node",
+            (None, _) => "option",
+        };
+        // While a name is typed, the key that is a letter is input.
+        let copy = match cx.session.keymap.keys_of("confirm.curl").iter().find(|key| key.text().is_none()) {
+            Some(key) if self.wants_name().is_some() => Some(("", format!("{key} copy"))),
+            _ => label("confirm.curl", Action::Curl, "copy the request"),
+        };
+        let keys = [
+            label("confirm.send", Action::Send, send),
+            label("confirm.edit", Action::Update, "edit state"),
+            label("confirm.graph", Action::View9, "show on the graph"),
+            label("confirm.option", Action::Option, option),
+            copy,
+            label("confirm.fold", Action::Collapse, fold),
+            Some(("confirm.back", if is_open { "cancel" } else { "close" }.to_string())),
+        ];
+        keys.into_iter().flatten().collect()
+    }
+
+    /// Returns the keys in the lower edge of the frame: their ids, and the text.
+    pub(super) fn framed(&self, cx: &Cx<'_>) -> (Vec<&'static str>, String) {
+        card::keys_in_edge(cx, &self.keys(cx))
+    }
+}
