@@ -3,7 +3,7 @@
 use super::base::{self, REGIONS};
 use super::env::web_address;
 use super::node::{self, Content, Node};
-use super::secret::file_and_entry;
+use super::secret::{file_and_entry, looks_like_key};
 use super::table::{At, Source, Table, mismatch, strings_of, table_of, text_of};
 use super::theme::Themes;
 use super::units::{self, DURATION_FORM, SIZE_FORM};
@@ -105,6 +105,11 @@ fn profile<'s>(source: &'s Source<'s>, name: At<&str>, value: &Node) -> Result<P
         return Err(source
             .error(name.span, format!("the profile \"{}\" has no server", name.value))
             .hint("add a `region`, a `url` or an `agent_server`"));
+    }
+    for setting in ["workspace", "label"] {
+        if let Some(At { span, .. }) = table.string(setting)?.filter(|at| looks_like_key(&at.value)) {
+            return Err(pasted_key(source, span));
+        }
     }
     let workspace = match table.string("workspace")? {
         Some(At { value, span }) if !value.bytes().all(|b| b.is_ascii_graphic()) => {
@@ -218,14 +223,19 @@ fn secret(
     }
     if let Some(At { value, span }) = variable {
         // A pasted key must not be repeated in messages.
-        if value.contains('=') || value.starts_with("lsv2_") || value.contains(char::is_whitespace) {
+        let is_name = !value.contains(|c: char| c == '=' || c.is_whitespace() || c.is_control());
+        if !is_name || looks_like_key(&value) {
+            source.hide(span.clone());
             return Err(source
                 .error(span, "this is not the name of an environment variable")
                 .hint(format!("`{env} = \"LANGSMITH_API_KEY\"` names the variable that holds the key")));
         }
         return Ok(Some(SecretSource::Env(value)));
     }
-    if let Some(At { value, .. }) = path {
+    if let Some(At { value, span }) = path {
+        if looks_like_key(&value) {
+            return Err(pasted_key(source, span));
+        }
         return Ok(Some(match file_and_entry(&value, source.path.and_then(Path::parent)) {
             (path, Some(entry)) => SecretSource::Entry(path, entry),
             (path, None) => SecretSource::File(path),
@@ -242,7 +252,18 @@ fn secret(
     if words.is_empty() {
         return Err(source.error(value.span.clone(), "this command has no program"));
     }
+    if let Some(At { span, .. }) = words.iter().find(|at| looks_like_key(&at.value)) {
+        return Err(pasted_key(source, span.clone()));
+    }
     Ok(Some(SecretSource::Command(words.into_iter().map(|at| at.value).collect())))
+}
+
+/// The error for a key where a name or a place is expected. It doesn't repeat the key.
+fn pasted_key(source: &Source<'_>, span: Range<usize>) -> ConfigError {
+    source.hide(span.clone());
+    source
+        .error(span, "this looks like a key, and keys don't belong in this file")
+        .hint("say where the key is: api_key_env, api_key_file, api_key_command or api_key_keyring")
 }
 
 fn poll<'s>(source: &'s Source<'s>, mut table: Table<'s, '_>) -> Result<Poll, ConfigError> {

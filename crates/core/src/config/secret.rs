@@ -209,6 +209,17 @@ pub(super) fn is_variable(name: &str) -> bool {
     rest_fits && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && !name.starts_with("lsv2_")
 }
 
+/// Returns whether a text has something in it that looks like a key of a service, so that it is refused where a name or a path
+/// is expected. A few letters are enough, because a key may be typed.
+pub fn looks_like_key(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "_-./\\~".contains(c);
+    text.split(|c: char| !is_part(c)).any(|word| {
+        let is_path = word.contains(['/', '\\']);
+        let has = |start: &str, more: usize| word.strip_prefix(start).is_some_and(|rest| rest.len() >= more);
+        word.contains("lsv2_") || (!is_path && (has("ls__", 0) || has("sk-", 8) || has("eyJ", 40)))
+    })
+}
+
 /// Parses `PATH`, `PATH#VARIABLE` or `PATH.json#/POINTER`. Any other `#` is a part of the path: folders may have one.
 pub(super) fn file_and_entry(text: &str, folder: Option<&Path>) -> (PathBuf, Option<String>) {
     let is_entry = |path: &str, entry: &str| match entry.strip_prefix('/') {
@@ -296,6 +307,26 @@ mod tests {
         assert_eq!(source.resolve().unwrap().expose_secret(), "canary");
         let missing = SecretSource::File(dir.path().join("none")).resolve().unwrap_err();
         assert!(matches!(missing, SecretError::File { .. }), "{missing}");
+    }
+
+    #[test]
+    fn keys_are_recognized_where_a_name_is_expected() {
+        for key in ["lsv2_pt_x", "ls__0a", "sk-proj-canary", "=sk-ant-canary", "keys/lsv2_sk_a", "pass lsv2_"] {
+            assert!(looks_like_key(key), "{key}");
+        }
+        assert!(looks_like_key(&format!("Bearer eyJ{}.x", "a".repeat(40))));
+        for name in [
+            "LANGSMITH_API_KEY",
+            "~/.keys/sk-eu",
+            "tools__x",
+            "ask-first-thing",
+            "~/sk-project-files/k",
+            "langsmith/eu",
+            "eyJ",
+            "",
+        ] {
+            assert!(!looks_like_key(name), "{name}");
+        }
     }
 
     #[test]

@@ -134,6 +134,12 @@ impl Catalog {
         self.used(&known.profile.name).is_some_and(|used| *used != known.profile)
     }
 
+    /// Returns whether the file is drafted once a profile was edited: there is one, and it is not the first run, which writes only on
+    /// request.
+    pub fn writes_edits(&self, is_demo: bool) -> bool {
+        !is_demo && self.origin.file.is_some() && !self.in_use.is_empty()
+    }
+
     /// Returns all names, in the order of the profiles page.
     pub fn names(&self) -> Vec<String> {
         self.all.iter().map(|known| known.profile.name.clone()).collect()

@@ -9,6 +9,7 @@ pub mod editor;
 pub mod journal;
 mod preview_lines;
 pub mod profile_form;
+mod profile_form_view;
 mod resource_documents;
 mod send_key;
 mod target_check;
