@@ -110,6 +110,14 @@ fn new_deployment_starts_empty_and_asks_for_the_profile() {
     let screen = dash.screen();
     assert!(screen.contains("New deployment") && screen.contains("( ) us") && screen.contains("( ) eu"), "{screen}");
     assert!(!screen.contains("support-bot") && !screen.contains("✗"), "{screen}");
+    // The example of a field makes way for the text, and is in the note then.
+    assert!(screen.contains("[ my-agent "), "{screen}");
+    press(&mut dash, "<Tab>");
+    let focused = dash.screen();
+    assert!(!focused.contains("[ my-agent ") && focused.contains("]             such as my-agent "), "{focused}");
+    dash.resize(80, 24);
+    assert!(dash.screen().contains("│                    such as my-agent "), "{}", dash.screen());
+    dash.resize(140, 40);
     // Ctrl-S goes to the first problem, and sends nothing.
     assert!(dash.keys("<ctrl-s>").is_empty());
     assert!(dash.screen().contains("✗ Choose a profile."), "{}", dash.screen());

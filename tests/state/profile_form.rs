@@ -142,7 +142,7 @@ fn a_change_is_shown_and_written_and_the_rest_of_the_file_stays() {
     let screen = opened.screen();
     for line in [
         "╭ Save · ",
-        "They apply to this session already.",
+        "The edit stays in this session either way;",
         "- url = \"https://langsmith.example.com\" # in the cellar",
         "+ url = \"https://langsmith.example.com/x\" # in the cellar",
         "+ api_key_env = \"LAB_KEY_2\"",

@@ -33,6 +33,7 @@ pub use document::{Document, Field, Form, Format};
 pub use error::{ConfigError, Place};
 pub use keyring::Keyring;
 pub use notify::{NotifyPlace, NotifyRule, NotifyWhen, Stuck};
+pub use parse::KEY_SETTINGS;
 pub use profile_form::{KeyPlace, ProfileField, ProfileForm, ServerPlace};
 pub use secret::{SecretError, SecretRef, SecretSource, looks_like_key};
 pub use store::{DiffLine, Draft, private_folder, replace_private};

@@ -17,6 +17,12 @@ use std::path::Path;
 use std::time::Duration;
 use url::Url;
 
+/// The settings that say where the API key and the bearer token are: a variable, a file, a command or the keychain.
+pub const KEY_SETTINGS: [[&str; 4]; 2] = [
+    ["api_key_env", "api_key_file", "api_key_command", "api_key_keyring"],
+    ["bearer_env", "bearer_file", "bearer_command", "bearer_keyring"],
+];
+
 pub(super) fn config(text: &str, path: Option<&Path>) -> Result<Config, ConfigError> {
     let source = Source::new(text, path);
     let document = node::of_toml(&source)?;
@@ -117,10 +123,9 @@ fn profile<'s>(source: &'s Source<'s>, name: At<&str>, value: &Node) -> Result<P
         }
         other => other.map(|at| at.value),
     };
-    let settings = ["api_key_env", "api_key_file", "api_key_command", "api_key_keyring"];
-    let key = secret(source, &mut table, name.value, settings)?;
-    let settings = ["bearer_env", "bearer_file", "bearer_command", "bearer_keyring"];
-    let bearer = secret(source, &mut table, name.value, settings)?;
+    let [of_key, of_bearer] = KEY_SETTINGS;
+    let key = secret(source, &mut table, name.value, of_key)?;
+    let bearer = secret(source, &mut table, name.value, of_bearer)?;
     let tag = control_plane.as_ref().or(agent_servers.first().map(|(_, url)| url)).map(base::tag);
     let profile = Profile {
         name: name.value.to_string(),

@@ -2,7 +2,7 @@
 //! from it and writes changed ones into it.
 
 use super::toml_fields::{not_one_text, parse, scalar, set_value};
-use super::{ConfigError, REGIONS, looks_like_key};
+use super::{ConfigError, KEY_SETTINGS, REGIONS, looks_like_key};
 use toml_edit::{Array, Item, TableLike, Value};
 
 /// Where the servers of a profile are.
@@ -62,7 +62,7 @@ pub struct ProfileForm {
 }
 
 /// The settings of the key in the file.
-const KEYS: [&str; 4] = ["api_key_env", "api_key_file", "api_key_command", "api_key_keyring"];
+const KEYS: [&str; 4] = KEY_SETTINGS[0];
 /// The settings of the servers.
 const SERVERS: [&str; 4] = ["region", "url", "control_plane", "agent_server"];
 /// The other settings that have a field.

@@ -219,7 +219,13 @@ impl App {
     fn on_check(&mut self, number: u64, check: Option<&runtail_api::doctor::Check>) -> Requests {
         for overlay in &mut self.overlays {
             match overlay {
-                Overlay::Doctor(report) if report.page.number == number => report.page.on_check(check),
+                Overlay::Doctor(report) if report.page.number == number => {
+                    report.page.on_check(check);
+                    let only = report.page.only.as_deref();
+                    let known = only.and_then(|only| self.session.catalog.known_mut(&only.name));
+                    let known = known.filter(|known| Some(&known.profile) == only);
+                    check.zip(known).into_iter().for_each(|(check, known)| known.on_check(check));
+                }
                 _ => {}
             }
         }

@@ -71,6 +71,7 @@ impl Catalog {
     /// Tests a profile, and shows each check on a page. If its newest definition is not used yet, a successful test activates it.
     fn test_profile(&mut self, name: &str) -> Requests {
         let pending = self.known(name).is_some_and(|known| self.is_pending(known));
+        self.known_mut(name).into_iter().for_each(|known| known.checks.clear());
         let requests = self.try_profile(name, if pending { AfterTest::Use } else { AfterTest::Nothing });
         match self.known(name) {
             Some(known) => requests.and(Route::DoctorOf(Arc::new(known.profile.clone()))),
