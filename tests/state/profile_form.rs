@@ -202,6 +202,7 @@ fn a_renamed_profile_is_renamed_in_the_file() {
     opened.press("<Tab><Tab><Tab><Tab><End>-2");
     let screen = opened.screen();
     assert!(screen.contains("was lab; default_profiles and rules follow"), "{screen}");
+    assert!(screen.contains("╰ ctrl-s save   Tab next field"), "{screen}");
     let effects = opened.press("<ctrl-s>");
     assert!(!has_try(&effects), "it applies once the file is written: {effects:?}");
     let screen = opened.screen();
@@ -222,7 +223,7 @@ fn a_renamed_profile_is_renamed_in_the_file() {
     opened.reload();
     let names: Vec<&str> = opened.dash.app.session.profiles.iter().map(|profile| &*profile.name).collect();
     assert!(names.contains(&"lab-2") && !names.contains(&"lab"), "{names:?}");
-    assert!(!opened.dash.app.session.catalog.is_unsaved());
+    assert!(!opened.dash.app.session.catalog.is_unsaved() && opened.dash.app.changes.drafts.is_empty());
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::features::profiles::file::Save;
 use crate::features::resources::sign_in;
 use crate::features::stream::bisect::BisectPage;
 use crate::session::msg::{Described, Effect, EffectResult, SubscriptionEvent, SubscriptionId};
+use crate::session::subject::Subject;
 use crate::session::{Component, Requests};
 use crate::widgets::jobs::JobProgress;
 use runtail_api::{ApiError, AuthWaited, Kind, Listing};
@@ -433,7 +434,13 @@ impl App {
                 self.on_hook_failed(why);
                 Requests::none()
             }
-            EffectResult::Saved(result) => self.session.catalog.on_saved(result),
+            EffectResult::Saved(result) => {
+                // The draft that renames a profile was kept in case that nothing is written.
+                if let Some(old) = result.as_ref().ok().and_then(|draft| draft.renamed()) {
+                    self.changes.drafts.remove(&Subject::Profile(Some(old.into())));
+                }
+                self.session.catalog.on_saved(result)
+            }
             EffectResult::TabsSaved(result) => {
                 self.on_tabs_saved(result);
                 Requests::none()

@@ -247,11 +247,14 @@ impl Editor {
     /// Switches between form and document.
     fn toggle_form(&mut self, session: &Session) -> Requests {
         let text = self.text.text();
-        if let Some(form) = self.profile_form.as_deref_mut() {
-            form.show(&text);
-            return match &form.why_document {
-                Some(why) => Requests::error(format!("Couldn't switch to the form: {why}.")),
-                None => form.check_key(),
+        if self.profile_form.is_some() {
+            self.show_profile_form(&text);
+            return match self.profile_form.as_deref() {
+                Some(ProfileFields { why_document: Some(why), .. }) => {
+                    Requests::error(format!("Couldn't switch to the form: {why}."))
+                }
+                Some(form) => form.check_key(),
+                None => Requests::none(),
             };
         }
         let Some(form) = self.form.as_deref_mut() else { return Requests::none() };
@@ -266,6 +269,12 @@ impl Editor {
             Some(why) => Requests::error(format!("Couldn't switch to the form: {why}.")),
             None => form.request_lists(session),
         }
+    }
+
+    /// Shows the form of a profile for a text, with what is wrong in it.
+    fn show_profile_form(&mut self, text: &str) {
+        self.profile_form.as_deref_mut().into_iter().for_each(|form| form.show(text));
+        self.check();
     }
 
     /// Returns why the document can't be shown as a form.
@@ -367,8 +376,8 @@ impl Editor {
             form.left.clear();
             form.show(&original);
         }
-        if let Some(form) = self.shown_profile_form() {
-            form.show(&original);
+        if self.shown_profile_form().is_some() {
+            self.show_profile_form(&original);
         }
     }
 
@@ -529,8 +538,8 @@ impl Component for Editor {
         if let Some(form) = self.shown_form() {
             form.show(text);
         }
-        if let Some(form) = self.shown_profile_form() {
-            form.show(text);
+        if self.shown_profile_form().is_some() {
+            self.show_profile_form(text);
         }
     }
 

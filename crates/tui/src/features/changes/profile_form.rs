@@ -144,9 +144,9 @@ impl ProfileFields {
         });
     }
 
-    /// Returns whether the profile gets another name.
-    pub fn is_renamed(&self) -> bool {
-        self.was.as_deref().is_some_and(|was| was != self.values.name)
+    /// Returns whether a profile of the file gets another name.
+    pub fn is_renamed_in_file(&self) -> bool {
+        self.known.source.is_none() && self.was.as_deref().is_some_and(|was| was != self.values.name)
     }
 
     /// Returns everything that can have the focus, from top to bottom.

@@ -36,7 +36,11 @@ impl ProfileFields {
 
     /// Returns the key ids of the form with their labels. Keys without an id are typed.
     pub fn keys(&self) -> Vec<(&'static str, String)> {
-        let send = if self.known.is_saved { "check and save" } else { "check and use" };
+        let send = match (self.is_renamed_in_file(), self.known.is_saved) {
+            (true, _) => "save",
+            (false, true) => "check and save",
+            (false, false) => "check and use",
+        };
         let mut keys = vec![("editor.preview", send.to_string()), ("editor.next", "next field".into())];
         if matches!(self.focus, Stop::Place | Stop::KeyPlace | Stop::Access) {
             keys.insert(1, ("", "← → choose".into()));
@@ -82,7 +86,7 @@ impl ProfileFields {
             (None, None) if is_unread => {
                 (Tone::Plain, "The key can't be read yet, so checking the profile will fail.".into())
             }
-            (None, None) if self.is_renamed() && self.known.source.is_none() => {
+            (None, None) if self.is_renamed_in_file() => {
                 let was = text::clean(self.was.as_deref().unwrap_or_default()).into_owned();
                 (
                     Tone::Plain,
@@ -188,7 +192,7 @@ impl ProfileFields {
                 Err(_) => String::new(),
             },
             (Stop::Key, _, KeyPlace::Command) => "a command that prints the key".into(),
-            (Stop::Name, ..) if self.is_renamed() && self.known.source.is_none() => {
+            (Stop::Name, ..) if self.is_renamed_in_file() => {
                 let was = self.was.as_deref().unwrap_or_default();
                 format!("was {was}; default_profiles and rules follow")
             }
