@@ -161,13 +161,13 @@ fn invalid_profile_text_is_reported_with_its_line() {
         ("[profiles.a]\nregion = \n", "line 2, column 10: this is not TOML"),
         ("[profiles.a]\nregion = \"us\"\napi_key = \"lsv2_pt_canary\"\n", "keys don't belong in this file"),
         (
-            "[profiles.a]\nregion = \"us\"\napi_key_env = \"sk-ant-canary1\"\n",
+            "[profiles.a]\nregion = \"us\"\napi_key_env = \"sk-ant-canary0123456\"\n",
             "line 3, column 15: this is not the name",
         ),
         ("[profiles.a]\nregion = \"us\"\napi_key_env = \"\"\n", "must not be empty"),
         ("[profiles.a]\nregion = \"us\"\napi_key_file = \"ls__canary\"\n", "looks like a key"),
-        ("[profiles.a]\nregion = \"us\"\napi_key_command = [\"echo\", \"sk-ant-canary1\"]\n", "looks like a key"),
-        ("[profiles.a]\nregion = \"us\"\nworkspace = \"sk-ant-canary1\"\n", "looks like a key"),
+        ("[profiles.a]\nregion = \"us\"\napi_key_command = [\"echo\", \"sk-ant-canary0123456\"]\n", "looks like a key"),
+        ("[profiles.a]\nregion = \"us\"\nworkspace = \"sk-ant-canary0123456\"\n", "looks like a key"),
     ] {
         let error = profile_of(text, None).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");

@@ -121,6 +121,11 @@ fn new_deployment_starts_empty_and_asks_for_the_profile() {
     // Ctrl-S goes to the first problem, and sends nothing.
     assert!(dash.keys("<ctrl-s>").is_empty());
     assert!(dash.screen().contains("✗ Choose a profile."), "{}", dash.screen());
+    // A problem leaves the note beside its field.
+    press(&mut dash, "<Right>");
+    dash.keys("<ctrl-s>");
+    let screen = dash.screen();
+    assert!(screen.contains("such as my-agent ") && screen.contains("✗ Name is required."), "{screen}");
 }
 
 #[test]

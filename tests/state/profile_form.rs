@@ -330,7 +330,7 @@ fn a_key_in_a_field_is_refused_and_nothing_of_it_is_kept() {
     let mut opened = Opened::new(FILE, (140, 40));
     opened.edit(1);
     opened.press("<Tab><Tab>");
-    opened.dash.feed(Msg::Paste("sk-ant-s3cr3t0123".into()));
+    opened.dash.feed(Msg::Paste("sk-ant-s3cr3t0123456".into()));
     opened.press("<Backspace>2");
     assert!(opened.document().contains("api_key_env = \"2\""), "{}", opened.document());
     // Another field doesn't take a key either.

@@ -216,7 +216,7 @@ pub fn looks_like_key(text: &str) -> bool {
     text.split(|c: char| !is_part(c)).any(|word| {
         let is_path = word.contains(['/', '\\']);
         let has = |start: &str, more: usize| word.strip_prefix(start).is_some_and(|rest| rest.len() >= more);
-        word.contains("lsv2_") || (!is_path && (has("ls__", 0) || has("sk-", 8) || has("eyJ", 40)))
+        word.contains("lsv2_") || (!is_path && (has("ls__", 0) || has("sk-", 16) || has("eyJ", 40)))
     })
 }
 
@@ -311,7 +311,9 @@ mod tests {
 
     #[test]
     fn keys_are_recognized_where_a_name_is_expected() {
-        for key in ["lsv2_pt_x", "ls__0a", "sk-proj-canary", "=sk-ant-canary", "keys/lsv2_sk_a", "pass lsv2_"] {
+        for key in
+            ["lsv2_pt_x", "ls__0a", "sk-proj-canary012345", "=sk-ant-canary01234567", "keys/lsv2_sk_a", "pass lsv2_"]
+        {
             assert!(looks_like_key(key), "{key}");
         }
         assert!(looks_like_key(&format!("Bearer eyJ{}.x", "a".repeat(40))));

@@ -66,7 +66,10 @@ fn definition(known: &ProfileEntry, cx: &Cx<'_>) -> Vec<(&'static str, String)> 
         [("key", &profile.key, KEY_SETTINGS[0]), ("bearer", &profile.bearer, KEY_SETTINGS[1])]
     {
         if let Some(source) = source {
-            fields.push((name, format!("{source}{}", setting(source, settings))));
+            // Without a definition in a file, the key comes from no setting.
+            let is_set = known.filed.is_some() || known.typed.is_some();
+            let setting = if is_set { setting(source, settings) } else { String::new() };
+            fields.push((name, format!("{source}{setting}")));
         }
     }
     let used = cx.session.catalog.used(&profile.name);

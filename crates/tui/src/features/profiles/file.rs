@@ -162,7 +162,7 @@ fn draft_lines(draft: &Draft, is_edit: bool, width: usize) -> Vec<Line> {
             let said = format!("{name} is renamed once they are written. What is open of it closes then.");
             add(Tone::Dim, &text::clean(&said));
         }
-        None if is_edit => add(Tone::Dim, "The edit stays in this session either way; Esc leaves the file as it is."),
+        None if is_edit => add(Tone::Dim, "The edit stays in this session either way; Esc writes nothing."),
         None => {}
     }
     add(Tone::Plain, "");

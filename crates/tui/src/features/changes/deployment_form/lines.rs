@@ -117,7 +117,8 @@ impl DeploymentForm {
         mark(is_focused).with(tone, &format!("{} ", padded(&format!("{name}{star}"), NAMES)))
     }
 
-    /// Adds the note beside a line where it fits; else below it while the element has the focus. Problems are always shown.
+    /// Adds the note beside a line where it fits; else below it while the element has the focus and no problem. Problems are always
+    /// shown.
     fn finish(
         &self,
         out: &mut FormLines,
@@ -130,12 +131,12 @@ impl DeploymentForm {
         let is_focused = self.focus == stop;
         let problem = self.left.contains(&stop).then(|| self.problem(cx, stop)).flatten();
         let indent = " ".repeat(LABELS.min(width / 3));
-        if let Some(line) = lines.first_mut().filter(|_| !note.is_empty() && problem.is_none()) {
+        if let Some(line) = lines.first_mut().filter(|_| !note.is_empty()) {
             let room = width.saturating_sub(NOTES);
             if room >= NOTE_ROOM && text::width(note) <= room && line.width() < NOTES - 1 {
                 line.push(Tone::Plain, &" ".repeat(NOTES - line.width()));
                 line.push(Tone::Dim, note);
-            } else if is_focused {
+            } else if is_focused && problem.is_none() {
                 let parts = wrap(note, width.saturating_sub(indent.len()).max(8));
                 lines.extend(parts.iter().map(|part| Line::of(Tone::Dim, &format!("{indent}{part}"))));
             }
