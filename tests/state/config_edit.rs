@@ -166,8 +166,7 @@ fn invalid_profile_text_is_reported_with_its_line() {
         ),
         ("[profiles.a]\nregion = \"us\"\napi_key_env = \"\"\n", "must not be empty"),
         ("[profiles.a]\nregion = \"us\"\napi_key_file = \"ls__canary\"\n", "looks like a key"),
-        ("[profiles.a]\nregion = \"us\"\napi_key_command = [\"echo\", \"sk-ant-canary0123456\"]\n", "looks like a key"),
-        ("[profiles.a]\nregion = \"us\"\nworkspace = \"sk-ant-canary0123456\"\n", "looks like a key"),
+        ("[profiles.a]\nregion = \"us\"\nworkspace = \"lsv2_pt_canary\"\n", "looks like a key"),
     ] {
         let error = profile_of(text, None).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");

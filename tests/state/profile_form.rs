@@ -340,6 +340,16 @@ fn a_key_in_a_field_is_refused_and_nothing_of_it_is_kept() {
 }
 
 #[test]
+fn a_key_in_a_command_of_the_file_is_not_shown() {
+    let file = FILE.replace("\"-c\", \"echo canary\"", "\"lsv2_pt_s3cr3t\"");
+    let mut opened = Opened::new(&file, (140, 40));
+    opened.edit(2);
+    let screen = opened.screen();
+    assert!(screen.contains("The command of many has a key in it"), "{screen}");
+    assert!(!screen.contains("s3cr3t"), "{screen}");
+}
+
+#[test]
 fn a_profile_that_is_not_in_the_file_says_so() {
     let file = "[profiles.env]\nregion = \"us\"\napi_key_env = \"LANGSMITH_API_KEY\"\n";
     for (name, source) in [("env", "from the environment"), ("bot", "from the command line")] {

@@ -35,7 +35,7 @@ pub use keyring::Keyring;
 pub use notify::{NotifyPlace, NotifyRule, NotifyWhen, Stuck};
 pub use parse::KEY_SETTINGS;
 pub use profile_form::{KeyPlace, ProfileField, ProfileForm, ServerPlace};
-pub use secret::{SecretError, SecretRef, SecretSource, looks_like_key};
+pub use secret::{SecretError, SecretRef, SecretSource, has_langsmith_key, looks_like_key};
 pub use store::{DiffLine, Draft, private_folder, replace_private};
 pub use units::{duration as parse_duration, size as parse_size};
 pub use watch::Watch;

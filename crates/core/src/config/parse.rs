@@ -3,7 +3,7 @@
 use super::base::{self, REGIONS};
 use super::env::web_address;
 use super::node::{self, Content, Node};
-use super::secret::{file_and_entry, looks_like_key};
+use super::secret::{file_and_entry, has_langsmith_key, looks_like_key};
 use super::table::{At, Source, Table, mismatch, strings_of, table_of, text_of};
 use super::theme::Themes;
 use super::units::{self, DURATION_FORM, SIZE_FORM};
@@ -113,7 +113,7 @@ fn profile<'s>(source: &'s Source<'s>, name: At<&str>, value: &Node) -> Result<P
             .hint("add a `region`, a `url` or an `agent_server`"));
     }
     for setting in ["workspace", "label"] {
-        if let Some(At { span, .. }) = table.string(setting)?.filter(|at| looks_like_key(&at.value)) {
+        if let Some(At { span, .. }) = table.string(setting)?.filter(|at| has_langsmith_key(&at.value)) {
             return Err(pasted_key(source, span));
         }
     }
@@ -229,7 +229,7 @@ fn secret(
     if let Some(At { value, span }) = variable {
         // A pasted key must not be repeated in messages.
         let is_name = !value.contains(|c: char| c == '=' || c.is_whitespace() || c.is_control());
-        if !is_name || looks_like_key(&value) {
+        if !is_name || value.starts_with("lsv2_") || looks_like_key(&value) {
             source.hide(span.clone());
             return Err(source
                 .error(span, "this is not the name of an environment variable")
@@ -238,7 +238,7 @@ fn secret(
         return Ok(Some(SecretSource::Env(value)));
     }
     if let Some(At { value, span }) = path {
-        if looks_like_key(&value) {
+        if has_langsmith_key(&value) {
             return Err(pasted_key(source, span));
         }
         return Ok(Some(match file_and_entry(&value, source.path.and_then(Path::parent)) {
@@ -256,9 +256,6 @@ fn secret(
         .map_err(|e| e.hint("a list of the program and its arguments, such as [\"pass\", \"show\", \"langsmith\"]"))?;
     if words.is_empty() {
         return Err(source.error(value.span.clone(), "this command has no program"));
-    }
-    if let Some(At { span, .. }) = words.iter().find(|at| looks_like_key(&at.value)) {
-        return Err(pasted_key(source, span.clone()));
     }
     Ok(Some(SecretSource::Command(words.into_iter().map(|at| at.value).collect())))
 }

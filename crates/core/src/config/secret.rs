@@ -209,15 +209,22 @@ pub(super) fn is_variable(name: &str) -> bool {
     rest_fits && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && !name.starts_with("lsv2_")
 }
 
-/// Returns whether a text has something in it that looks like a key of a service, so that it is refused where a name or a path
-/// is expected. A few letters are enough, because a key may be typed.
+/// Returns whether a text looks like a key, of LangSmith or another service, so that it is refused where a variable or a path is
+/// expected. A few letters are enough, because a key may be typed.
 pub fn looks_like_key(text: &str) -> bool {
+    let has = |word: &str, start: &str, more: usize| word.strip_prefix(start).is_some_and(|rest| rest.len() >= more);
+    has_langsmith_key(text) || words(text).any(|word| has(word, "sk-", 16) || has(word, "eyJ", 40))
+}
+
+/// Returns whether a text has a key of LangSmith in it.
+pub fn has_langsmith_key(text: &str) -> bool {
+    words(text).any(|word| word.contains("lsv2_") || word.starts_with("ls__"))
+}
+
+/// Returns the words of a text that may be keys. A path is none: a file may be named after its key.
+fn words(text: &str) -> impl Iterator<Item = &str> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "_-./\\~".contains(c);
-    text.split(|c: char| !is_part(c)).any(|word| {
-        let is_path = word.contains(['/', '\\']);
-        let has = |start: &str, more: usize| word.strip_prefix(start).is_some_and(|rest| rest.len() >= more);
-        word.contains("lsv2_") || (!is_path && (has("ls__", 0) || has("sk-", 16) || has("eyJ", 40)))
-    })
+    text.split(move |c| !is_part(c)).filter(|word| !word.contains(['/', '\\']))
 }
 
 /// Parses `PATH`, `PATH#VARIABLE` or `PATH.json#/POINTER`. Any other `#` is a part of the path: folders may have one.
@@ -311,9 +318,7 @@ mod tests {
 
     #[test]
     fn keys_are_recognized_where_a_name_is_expected() {
-        for key in
-            ["lsv2_pt_x", "ls__0a", "sk-proj-canary012345", "=sk-ant-canary01234567", "keys/lsv2_sk_a", "pass lsv2_"]
-        {
+        for key in ["lsv2_pt_x", "ls__0a", "sk-proj-canary012345", "=sk-ant-canary01234567", "pass lsv2_"] {
             assert!(looks_like_key(key), "{key}");
         }
         assert!(looks_like_key(&format!("Bearer eyJ{}.x", "a".repeat(40))));
@@ -323,6 +328,8 @@ mod tests {
             "tools__x",
             "ask-first-thing",
             "~/sk-project-files/k",
+            "~/keys/lsv2_pt",
+            "sk-production",
             "langsmith/eu",
             "eyJ",
             "",

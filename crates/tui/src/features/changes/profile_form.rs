@@ -7,7 +7,9 @@ use crate::session::catalog::Catalog;
 use crate::session::msg::Effect;
 use crate::session::{Requests, Session};
 use crate::widgets::text_input::{Problem, TextInput};
-use runtail_core::config::{KeyPlace, ProfileField, ProfileForm, REGIONS, ServerPlace, looks_like_key};
+use runtail_core::config::{
+    KeyPlace, ProfileField, ProfileForm, REGIONS, ServerPlace, has_langsmith_key, looks_like_key,
+};
 use runtail_core::text::capitalized;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -237,7 +239,8 @@ impl ProfileFields {
 
     /// Inserts pasted text. Returns whether a field changed.
     pub fn paste(&mut self, pasted: &str) -> bool {
-        if looks_like_key(pasted) {
+        let is_key = if self.focus == Stop::Key { looks_like_key } else { has_langsmith_key };
+        if is_key(pasted) {
             self.refused = Some(self.focus).filter(|_| self.text_mut().is_some());
             return false;
         }
@@ -250,9 +253,10 @@ impl ProfileFields {
     fn change_text(&mut self, change: impl FnOnce(&mut TextInput)) {
         let mut input = std::mem::take(&mut self.input);
         let mut is_refused = false;
+        let is_key = if self.focus == Stop::Key { looks_like_key } else { has_langsmith_key };
         if let Some(text) = self.text_mut() {
             change(&mut input);
-            is_refused = looks_like_key(&input.text());
+            is_refused = is_key(&input.text());
             *text = if is_refused { String::new() } else { input.text() };
         }
         // A new input also forgets the steps of an undo.

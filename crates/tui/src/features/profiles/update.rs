@@ -9,7 +9,7 @@ use crate::session::{Request, Requests, Route};
 use jiff::Timestamp;
 use runtail_api::ApiError;
 use runtail_core::config::edit::{edited_profile, name_of, profile_template};
-use runtail_core::config::{ConfigError, Draft, Profile, SecretSource};
+use runtail_core::config::{ConfigError, Draft, Profile, SecretSource, looks_like_key};
 use std::sync::Arc;
 
 /// Returns the only agent server of profiles without a control plane: there is nothing else to choose.
@@ -163,6 +163,14 @@ impl Catalog {
 
     /// Opens the editor for a profile, or for a new one.
     fn edit_profile(&self, name: Option<&str>) -> Requests {
+        let key = name.and_then(|name| self.known(name)).and_then(|known| known.profile.key.as_ref());
+        if let (Some(name), Some(SecretSource::Command(words))) = (name, key)
+            && words.iter().any(|word| looks_like_key(word))
+        {
+            return Requests::error(format!(
+                "The command of {name} has a key in it, so the profile isn't shown here. Change it in the file."
+            ));
+        }
         let mut text = self.text_of(name);
         if name.is_none() && self.known("us").is_none() {
             // The template's region is a better name than "new".
