@@ -134,12 +134,15 @@ fn profile_is_edited_and_saved() {
     term.keys("p");
     term.wait_for("[x]  one");
     term.keys("j\r");
-    term.wait_for("[profiles.two]");
-    term.keys("\x1b[B\x1b[B\x1b[B\x1b[Blabel = \"PROD\"");
-    term.wait_for("label = \"PROD\"");
-    term.keys("\x12");
+    // The control plane has no field, and stays as it is. The label does.
+    term.wait_for("as written; ctrl-t edits it as TOML");
+    term.keys("\t\t\t\tPROD");
+    term.wait_for("[ PROD");
+    term.keys("\x13");
+    term.wait_for("+ label = \"PROD\"");
+    // A label needs no check and applies immediately, whether or not the file is written.
+    term.keys("\x1b");
     term.wait_for("not saved");
-    // A label needs no check and applies immediately.
     term.wait_for("PROD read-only");
     term.keys("s");
     term.wait_for("+ label = \"PROD\"");

@@ -1,7 +1,9 @@
 //! Edits of one profile leave the rest of the configuration file unchanged.
 
 use proptest::prelude::*;
-use runtail_core::config::edit::{profile_of, profile_template, with_profile, with_restore};
+use runtail_core::config::edit::{
+    edited_profile, profile_of, profile_template, with_name, with_profile, with_renamed, with_restore,
+};
 use runtail_core::config::{Config, DiffLine, Draft, Profile, SecretSource};
 use std::path::Path;
 
@@ -56,6 +58,64 @@ fn new_profile_is_added_after_the_others() {
 }
 
 #[test]
+fn line_ends_stay_as_they_are() {
+    let (typed, restored) =
+        ("[profiles.eu]\nregion = \"apac\"\n# why\nlabel = \"x\"\n", with_restore(FILE, true).unwrap());
+    let wanted = with_profile(FILE, typed).unwrap();
+    let crlf = |text: &str| text.replace('\n', "\r\n");
+    assert_eq!(with_profile(&crlf(FILE), typed).unwrap(), crlf(&wanted));
+    assert_eq!(with_profile(&crlf(FILE), &crlf(typed)).unwrap(), crlf(&wanted));
+    assert_eq!(with_restore(&crlf(FILE), true).unwrap(), crlf(&restored));
+    assert_eq!(with_name(&crlf(FILE), "us", "de").unwrap(), crlf(&with_name(FILE, "us", "de").unwrap()));
+    assert_eq!(with_profile(&crlf(FILE), &read(&crlf(FILE)).tables["us"]).unwrap(), crlf(FILE));
+    // In a file with both, every line that stays keeps its own, and a mark at its beginning stays too.
+    let mixed = format!("\u{feff}{}", FILE.replacen('\n', "\r\n", 3));
+    let text = with_profile(&mixed, typed).unwrap();
+    assert!(text.starts_with("\u{feff}# My servers.\r\n") && text.ends_with("# as in vi\n"), "{text:?}");
+    assert_eq!(text.matches("\r\n").count(), 3, "{text:?}");
+    assert_eq!(with_profile(FILE, &crlf(typed)).unwrap(), wanted);
+}
+
+#[test]
+fn unknown_settings_of_the_file_stay_and_new_ones_are_errors() {
+    let file = FILE.replace("api_key_env = \"EU\"\n", "api_key_env = \"EU\"\nmine = 1 # mine\n");
+    let table = read(&file).tables["eu"].clone();
+    let typed = table.replace("region = \"eu\"", "region = \"us\"");
+    assert_eq!(edited_profile(&typed, &table, None).unwrap().region.as_deref(), Some("us"));
+    assert_eq!(with_profile(&file, &typed).unwrap(), file.replace("region = \"eu\"   ", "region = \"us\"   "));
+    let error = edited_profile(&format!("{typed}lable = \"x\"\n"), &table, None).unwrap_err().to_string();
+    assert!(error.contains("unknown key `lable`"), "{error}");
+    assert!(with_profile(FILE, &typed).unwrap_err().to_string().contains("unknown key `mine`"));
+}
+
+#[test]
+fn a_renamed_profile_keeps_its_place_and_what_names_it_follows() {
+    let rules = "\n[[notify]]\nwhen = \"failed\" # all\nmatch = \"profile:eu  graph:x\" # both\n\n\
+                 [[notify]]\nwhen = \"waiting\"\nmatch = \"profile:eu*\"\n";
+    let file = format!("{FILE}{rules}");
+    let text = with_name(&file, "eu", "fra").unwrap();
+    let wanted = file
+        .replace("[profiles.eu]", "[profiles.fra]")
+        .replace("[\"us\", \"eu\"] # the two", "[\"us\", \"fra\"] # the two")
+        .replace("profile:eu  graph:x", "profile:fra  graph:x");
+    assert_eq!(text, wanted, "a pattern that may mean others stays");
+    // With other changes, in one step.
+    let typed = "# The one in Frankfurt.\n[profiles.fra]\nregion = \"eu\"   # fast\napi_key_env = \"FRA\"\n";
+    assert_eq!(with_renamed(&file, "eu", typed).unwrap(), wanted.replace("\"EU\"", "\"FRA\""));
+    for (file, old, new) in [
+        ("profiles.a.region = \"us\"\nprofiles.b.region = \"eu\"\n", "a", "c"),
+        ("profiles = { a = { region = \"us\" } , b.region = \"eu\" }\n", "a", "c"),
+        (FILE, "own", "mine"),
+    ] {
+        assert_eq!(with_name(file, old, new).unwrap(), file.replacen(old, new, 1), "{file}");
+    }
+    let taken = with_name(FILE, "us", "eu").unwrap_err().to_string();
+    assert!(taken.contains("the file has a profile \"eu\" already"), "{taken}");
+    assert!(with_name(FILE, "none", "x").unwrap_err().to_string().contains("no profile \"none\""));
+    assert!(with_name(FILE, "us", "a b").is_err());
+}
+
+#[test]
 fn restore_is_set_and_nothing_else_changes() {
     for (before, after) in [
         ("", "[ui]\nrestore = true\n"),
@@ -100,6 +160,13 @@ fn invalid_profile_text_is_reported_with_its_line() {
         ("[profiles.a]\nregion = \"us\"\n[profiles.b]\nregion = \"us\"\n", "only one profile"),
         ("[profiles.a]\nregion = \n", "line 2, column 10: this is not TOML"),
         ("[profiles.a]\nregion = \"us\"\napi_key = \"lsv2_pt_canary\"\n", "keys don't belong in this file"),
+        (
+            "[profiles.a]\nregion = \"us\"\napi_key_env = \"sk-ant-canary0123456\"\n",
+            "line 3, column 15: this is not the name",
+        ),
+        ("[profiles.a]\nregion = \"us\"\napi_key_env = \"\"\n", "must not be empty"),
+        ("[profiles.a]\nregion = \"us\"\napi_key_file = \"ls__canary\"\n", "looks like a key"),
+        ("[profiles.a]\nregion = \"us\"\nworkspace = \"lsv2_pt_canary\"\n", "looks like a key"),
     ] {
         let error = profile_of(text, None).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");

@@ -111,9 +111,22 @@ fn new_deployment_starts_empty_and_asks_for_the_profile() {
     let screen = dash.screen();
     assert!(screen.contains("New deployment") && screen.contains("( ) us") && screen.contains("( ) eu"), "{screen}");
     assert!(!screen.contains("support-bot") && !screen.contains("✗"), "{screen}");
+    // The example of a field makes way for the text, and is in the note then.
+    assert!(screen.contains("[ my-agent "), "{screen}");
+    press(&mut dash, "<Tab>");
+    let focused = dash.screen();
+    assert!(!focused.contains("[ my-agent ") && focused.contains("]             such as my-agent "), "{focused}");
+    dash.resize(80, 24);
+    assert!(dash.screen().contains("│                    such as my-agent "), "{}", dash.screen());
+    dash.resize(140, 40);
     // Ctrl-S goes to the first problem, and sends nothing.
     assert!(dash.keys("<ctrl-s>").is_empty());
     assert!(dash.screen().contains("✗ Choose a profile."), "{}", dash.screen());
+    // A problem leaves the note beside its field.
+    press(&mut dash, "<Right>");
+    dash.keys("<ctrl-s>");
+    let screen = dash.screen();
+    assert!(screen.contains("such as my-agent ") && screen.contains("✗ Name is required."), "{screen}");
 }
 
 #[test]
@@ -255,7 +268,8 @@ fn profile_is_a_form_with_regions_and_key_places() {
     let text = document(&dash);
     assert!(text.contains("region = \"apac\"") && text.contains("api_key_keyring = \"langsmith\""), "{text}");
     let effects = dash.keys("<ctrl-s>");
-    assert!(matches!(effects.as_slice(), [Effect::Try(_, profile)] if profile.name == "apac"), "{effects:?}");
+    let [Effect::Try(_, profile), Effect::DraftFile(..)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(profile.name, "apac");
     // A profile that the form can't show is edited as TOML.
     press(&mut dash, "<Esc>");
     let subject = Subject::Profile(Some("us".into()));

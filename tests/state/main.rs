@@ -38,6 +38,7 @@ mod notices;
 mod overlap;
 mod palette;
 mod pictures;
+mod profile_form;
 mod profiles;
 mod record;
 mod recording;

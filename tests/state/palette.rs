@@ -348,7 +348,9 @@ fn help_is_filtered_and_runs_the_selected_line() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     dash.keys("?/raw<Enter>");
-    assert!(dash.screen().contains("Show Raw") && !dash.screen().contains("Show Updates"), "{}", dash.screen());
+    // There is room for the sentences.
+    let screen = dash.screen();
+    assert!(screen.contains("7       Raw: every event as received") && !screen.contains("Updates"), "{screen}");
     while !dash.screen().lines().any(|line| line.contains("▌ 7")) {
         dash.keys("<Down>");
     }
@@ -360,6 +362,24 @@ fn help_is_filtered_and_runs_the_selected_line() {
     assert!(dash.screen().contains("Help · Deployments"), "{}", dash.screen());
     dash.keys("<BackTab>");
     assert!(dash.screen().contains("Help · thread, Raw"), "{}", dash.screen());
+}
+
+#[test]
+fn help_shows_the_sentences_where_all_of_them_have_room() {
+    let mut dash = demo_like((140, 40));
+    dash.keys("?");
+    let screen = dash.screen();
+    assert!(screen.contains("Roll back to the last good ") && screen.contains("revision (preview first) "), "{screen}");
+    // A click on any row of a line chooses it, and Down goes to the next line.
+    let row = screen.lines().position(|line| line.contains("           server  ")).unwrap() as u16;
+    dash.keys("<Down><Down>");
+    dash.feed(runtail_tui::session::msg::Msg::Click { x: 14, y: row });
+    assert!(dash.screen().contains("▌ ⏎ "), "{}", dash.screen());
+    dash.keys("<Down>");
+    assert!(dash.screen().contains("▌ n "), "{}", dash.screen());
+    dash.resize(140, 24);
+    let screen = dash.screen();
+    assert!(screen.contains("Roll back to the last good one") && !screen.contains("(preview first)"), "{screen}");
 }
 
 #[test]

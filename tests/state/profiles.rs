@@ -142,6 +142,19 @@ fn a_test_shows_the_checks_of_the_doctor_for_one_profile() {
     });
     let screen = dash.screen();
     assert!(screen.contains("Doctor") && screen.contains("env:K is set") && screen.contains("eu  "), "{screen}");
+    // The page of the profiles has them, too, with what to do.
+    let fault = runtail_api::doctor::Fault::Access;
+    let refused =
+        runtail_api::doctor::Check::bad(fault, "auth", "401 Unauthorized").to_do("Use a key of the workspace.");
+    let event = SubscriptionEvent::Checked(Some(Box::new(refused)));
+    dash.feed(Msg::Subscription { key: check.key.clone(), epoch: check.epoch, event });
+    check_finished(&mut dash, &effects, Err(Kind::Unauthorized));
+    dash.keys("<Esc>");
+    dash.pass(60);
+    insta::assert_snapshot!("profile_details_140x40", dash.screen());
+    // A new definition was not checked yet.
+    dash.app.profile_edited("[profiles.eu]\nregion = \"apac\"\n").unwrap();
+    assert!(!dash.screen().contains("env:K is set"), "{}", dash.screen());
 }
 
 #[test]

@@ -13,8 +13,20 @@ use toml_edit::{DocumentMut, Item, RawString, Table, TableLike};
 /// # Errors
 /// The error, with the line in this text. Unlike in a file, an unknown key is an error, because it was just typed.
 pub fn profile_of(text: &str, file: Option<&Path>) -> Result<Profile, ConfigError> {
+    edited_profile(text, "", file)
+}
+
+/// Reads the text of a profile like [`profile_of`]. `before` is its text before it was edited: unknown keys that it has are kept.
+///
+/// # Errors
+/// The error, with the line in this text.
+pub fn edited_profile(text: &str, before: &str, file: Option<&Path>) -> Result<Profile, ConfigError> {
     let config = Config::parse(text, None)?;
-    if let Some(warning) = config.warnings.first() {
+    let earlier = Config::parse(before, None).map(|config| config.warnings).unwrap_or_default();
+    let is_kept = |warning: &str| {
+        earlier.iter().any(|old| unknown_key(old).is_some() && unknown_key(old) == unknown_key(warning))
+    };
+    if let Some(warning) = config.warnings.iter().find(|warning| !is_kept(warning)) {
         return Err(of_warning(text, warning));
     }
     if let Some(foreign) = document(text)?.iter().map(|(key, _)| key).find(|key| *key != "profiles") {
@@ -69,6 +81,11 @@ fn unnamed(message: &str) -> String {
     message.strip_prefix("--url: ").unwrap_or(message).to_string()
 }
 
+/// Returns the key that a warning says is unknown.
+fn unknown_key(warning: &str) -> Option<&str> {
+    warning.split_once("unknown key `")?.1.split_once('`').map(|(key, _)| key)
+}
+
 /// Turns a warning (`line:column: text`) into an error for the editor.
 fn of_warning(text: &str, warning: &str) -> ConfigError {
     let mut parts = warning.splitn(3, ':');
@@ -109,7 +126,9 @@ pub fn tables(text: &str) -> BTreeMap<String, Arc<str>> {
 /// # Errors
 /// One of the texts is invalid.
 pub fn with_profile(file: &str, typed: &str) -> Result<String, ConfigError> {
-    let name = profile_of(typed, None)?.name;
+    let (known, name) = (tables(file), name_of(typed));
+    let earlier = name.and_then(|name| known.get(&name).cloned()).unwrap_or_default();
+    let name = edited_profile(typed, &earlier, None)?.name;
     let mut typed = document(typed)?;
     let behind = RawString::from(typed.trailing().as_str().unwrap_or_default().trim_end().to_string());
     let Some(mut item) = typed.get_mut("profiles").and_then(|profiles| profiles.get_mut(&name)).map(std::mem::take)
@@ -149,10 +168,129 @@ pub fn with_profile(file: &str, typed: &str) -> Result<String, ConfigError> {
         }
     }
     profiles.insert(&name, item);
-    let text = document.to_string();
+    let text = with_line_ends_of(file, &document.to_string());
     // Check that the new text is valid and defines the profile.
     Config::parse(&text, None)?;
     Ok(text)
+}
+
+/// Returns the name of the only profile in a text.
+pub fn name_of(text: &str) -> Option<String> {
+    let document = document(text).ok()?;
+    let (name, _) = document.get("profiles")?.as_table_like()?.iter().next()?;
+    Some(name.to_string())
+}
+
+/// Returns the text of the file with a profile renamed, also in `default_profiles` and in the patterns of rules that name exactly
+/// this profile. Nothing else changes.
+///
+/// # Errors
+/// The text is invalid, has no such profile, or has one of the new name.
+pub fn with_name(file: &str, old: &str, new: &str) -> Result<String, ConfigError> {
+    let mut document = document(file)?;
+    let profiles = document.get_mut("profiles").and_then(Item::as_table_like_mut);
+    let Some(profiles) = profiles.filter(|profiles| profiles.contains_key(old)) else {
+        return Err(ConfigError::new(format!("the file has no profile \"{}\"", crate::text::clean(old))));
+    };
+    if profiles.contains_key(new) {
+        return Err(ConfigError::new(format!("the file has a profile \"{}\" already", crate::text::clean(new))));
+    }
+    // The entries are written in the order of their positions, which stay; a table without one follows the others.
+    let names: Vec<String> = profiles.iter().map(|(name, _)| name.to_string()).collect();
+    for name in names {
+        let Some((key, item)) = profiles.get_key_value(&name).map(|(key, item)| (key.clone(), item.clone())) else {
+            continue;
+        };
+        profiles.remove(&name);
+        let is_it = name == old;
+        let mut kept = if is_it { toml_edit::Key::new(new) } else { key.clone() };
+        *kept.leaf_decor_mut() = key.leaf_decor().clone();
+        *kept.dotted_decor_mut() = key.dotted_decor().clone();
+        profiles.entry_format(&kept).or_insert(item);
+    }
+    if let Some(names) = document.get_mut("default_profiles").and_then(Item::as_array_mut) {
+        names.iter_mut().filter(|name| name.as_str() == Some(old)).for_each(|name| replace_text(name, new));
+    }
+    let (from, to) = (format!("profile:{old}"), format!("profile:{new}"));
+    for rules in ["notify", "answer"] {
+        each_match(document.get_mut(rules), &|value| {
+            let Some(text) = value.as_str() else { return };
+            if text.split_whitespace().any(|term| term == from) {
+                let terms: Vec<&str> = text.split(' ').map(|term| if term == from { &*to } else { term }).collect();
+                let text = terms.join(" ");
+                replace_text(value, &text);
+            }
+        });
+    }
+    let text = with_line_ends_of(file, &document.to_string());
+    Config::parse(&text, None)?;
+    Ok(text)
+}
+
+/// Returns the text of the file with a profile renamed ([`with_name`]) and replaced by the one from `typed`.
+///
+/// # Errors
+/// One of the texts is invalid, or the profile can't be renamed.
+pub fn with_renamed(file: &str, old: &str, typed: &str) -> Result<String, ConfigError> {
+    let new = name_of(typed).ok_or_else(|| ConfigError::new("this text defines no profile"))?;
+    with_profile(&with_name(file, old, &new)?, typed)
+}
+
+/// Calls a function with the pattern of every rule.
+fn each_match(rules: Option<&mut Item>, change: &dyn Fn(&mut toml_edit::Value)) {
+    match rules {
+        Some(Item::ArrayOfTables(tables)) => {
+            tables.iter_mut().filter_map(|table| table.get_mut("match")?.as_value_mut()).for_each(change);
+        }
+        Some(Item::Value(toml_edit::Value::Array(rules))) => {
+            rules.iter_mut().filter_map(|rule| rule.as_inline_table_mut()?.get_mut("match")).for_each(change);
+        }
+        _ => {}
+    }
+}
+
+/// Replaces a text and keeps the blanks and the comment around it.
+fn replace_text(value: &mut toml_edit::Value, text: &str) {
+    let decor = value.decor().clone();
+    *value = text.into();
+    *value.decor_mut() = decor;
+}
+
+/// Writes the lines with the line ends that they have in the file, because [`toml_edit`] writes all of them alike. New lines get
+/// those of most lines.
+fn with_line_ends_of(file: &str, text: &str) -> String {
+    let lines = |text: &str| text.matches('\n').count();
+    let crlf = file.matches("\r\n").count();
+    let mark = if file.starts_with('\u{feff}') && !text.starts_with('\u{feff}') { "\u{feff}" } else { "" };
+    if crlf == 0 {
+        return format!("{mark}{text}");
+    }
+    let usual = if 2 * crlf >= lines(file) { "\r\n" } else { "\n" };
+    let bare = |line: &str| line.trim_start_matches('\u{feff}').trim_end_matches(['\r', '\n']).to_string();
+    let (old, new): (Vec<&str>, Vec<&str>) =
+        (file.split_inclusive('\n').collect(), text.split_inclusive('\n').collect());
+    let head = old.iter().zip(&new).take_while(|(a, b)| bare(a) == bare(b)).count();
+    let rest = old.len().min(new.len()) - head;
+    let tail = old.iter().rev().zip(new.iter().rev()).take(rest).take_while(|(a, b)| bare(a) == bare(b)).count();
+    let mut out = String::from(mark);
+    for (n, line) in new.iter().enumerate() {
+        let same = if n < head {
+            old.get(n)
+        } else if n >= new.len() - tail {
+            old.get(n + old.len() - new.len())
+        } else {
+            None
+        };
+        let end = match same {
+            _ if !line.ends_with('\n') => "",
+            Some(old) if old.ends_with("\r\n") => "\r\n",
+            Some(_) => "\n",
+            None => usual,
+        };
+        out.push_str(line.trim_end_matches(['\r', '\n']));
+        out.push_str(end);
+    }
+    out
 }
 
 /// Returns the text of the file with `[ui] restore` set. Nothing else changes.
@@ -179,7 +317,7 @@ pub fn with_restore(file: &str, is_on: bool) -> Result<String, ConfigError> {
         }
         None => drop(ui.insert("restore", toml_edit::value(is_on))),
     }
-    let text = document.to_string();
+    let text = with_line_ends_of(file, &document.to_string());
     Config::parse(&text, None)?;
     Ok(text)
 }

@@ -3,7 +3,7 @@
 use super::base::{self, REGIONS};
 use super::env::web_address;
 use super::node::{self, Content, Node};
-use super::secret::file_and_entry;
+use super::secret::{file_and_entry, has_langsmith_key, looks_like_key};
 use super::table::{At, Source, Table, mismatch, strings_of, table_of, text_of};
 use super::theme::Themes;
 use super::units::{self, DURATION_FORM, SIZE_FORM};
@@ -16,6 +16,12 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 use url::Url;
+
+/// The settings that say where the API key and the bearer token are: a variable, a file, a command or the keychain.
+pub const KEY_SETTINGS: [[&str; 4]; 2] = [
+    ["api_key_env", "api_key_file", "api_key_command", "api_key_keyring"],
+    ["bearer_env", "bearer_file", "bearer_command", "bearer_keyring"],
+];
 
 pub(super) fn config(text: &str, path: Option<&Path>) -> Result<Config, ConfigError> {
     let source = Source::new(text, path);
@@ -106,16 +112,20 @@ fn profile<'s>(source: &'s Source<'s>, name: At<&str>, value: &Node) -> Result<P
             .error(name.span, format!("the profile \"{}\" has no server", name.value))
             .hint("add a `region`, a `url` or an `agent_server`"));
     }
+    for setting in ["workspace", "label"] {
+        if let Some(At { span, .. }) = table.string(setting)?.filter(|at| has_langsmith_key(&at.value)) {
+            return Err(pasted_key(source, span));
+        }
+    }
     let workspace = match table.string("workspace")? {
         Some(At { value, span }) if !value.bytes().all(|b| b.is_ascii_graphic()) => {
             return Err(source.error(span, format!("expected a workspace id (a UUID), found {value:?}")));
         }
         other => other.map(|at| at.value),
     };
-    let settings = ["api_key_env", "api_key_file", "api_key_command", "api_key_keyring"];
-    let key = secret(source, &mut table, name.value, settings)?;
-    let settings = ["bearer_env", "bearer_file", "bearer_command", "bearer_keyring"];
-    let bearer = secret(source, &mut table, name.value, settings)?;
+    let [of_key, of_bearer] = KEY_SETTINGS;
+    let key = secret(source, &mut table, name.value, of_key)?;
+    let bearer = secret(source, &mut table, name.value, of_bearer)?;
     let tag = control_plane.as_ref().or(agent_servers.first().map(|(_, url)| url)).map(base::tag);
     let profile = Profile {
         name: name.value.to_string(),
@@ -218,14 +228,19 @@ fn secret(
     }
     if let Some(At { value, span }) = variable {
         // A pasted key must not be repeated in messages.
-        if value.contains('=') || value.starts_with("lsv2_") || value.contains(char::is_whitespace) {
+        let is_name = !value.contains(|c: char| c == '=' || c.is_whitespace() || c.is_control());
+        if !is_name || value.starts_with("lsv2_") || looks_like_key(&value) {
+            source.hide(span.clone());
             return Err(source
                 .error(span, "this is not the name of an environment variable")
                 .hint(format!("`{env} = \"LANGSMITH_API_KEY\"` names the variable that holds the key")));
         }
         return Ok(Some(SecretSource::Env(value)));
     }
-    if let Some(At { value, .. }) = path {
+    if let Some(At { value, span }) = path {
+        if has_langsmith_key(&value) {
+            return Err(pasted_key(source, span));
+        }
         return Ok(Some(match file_and_entry(&value, source.path.and_then(Path::parent)) {
             (path, Some(entry)) => SecretSource::Entry(path, entry),
             (path, None) => SecretSource::File(path),
@@ -243,6 +258,14 @@ fn secret(
         return Err(source.error(value.span.clone(), "this command has no program"));
     }
     Ok(Some(SecretSource::Command(words.into_iter().map(|at| at.value).collect())))
+}
+
+/// The error for a key where a name or a place is expected. It doesn't repeat the key.
+fn pasted_key(source: &Source<'_>, span: Range<usize>) -> ConfigError {
+    source.hide(span.clone());
+    source
+        .error(span, "this looks like a key, and keys don't belong in this file")
+        .hint("say where the key is: api_key_env, api_key_file, api_key_command or api_key_keyring")
 }
 
 fn poll<'s>(source: &'s Source<'s>, mut table: Table<'s, '_>) -> Result<Poll, ConfigError> {

@@ -2,7 +2,7 @@
 //! from it and writes changed ones into it.
 
 use super::toml_fields::{not_one_text, parse, scalar, set_value};
-use super::{ConfigError, REGIONS};
+use super::{ConfigError, KEY_SETTINGS, REGIONS, looks_like_key};
 use toml_edit::{Array, Item, TableLike, Value};
 
 /// Where the servers of a profile are.
@@ -14,6 +14,8 @@ pub enum ServerPlace {
     SelfHosted,
     /// One agent server, by its address.
     AgentServer,
+    /// As the text has them: the form has no field for several servers, or for an exact control plane. They stay as they are.
+    AsWritten,
 }
 
 /// Where the API key is read.
@@ -29,6 +31,19 @@ pub enum KeyPlace {
     Command,
     /// No key.
     None,
+    /// As the text has it, in a way that the form has no field for. It stays as it is.
+    AsWritten,
+}
+
+/// A field that an error is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProfileField {
+    Name,
+    Server,
+    Key,
+    Workspace,
+    Label,
+    Access,
 }
 
 /// The fields, as typed.
@@ -36,10 +51,10 @@ pub enum KeyPlace {
 pub struct ProfileForm {
     pub name: String,
     pub place: ServerPlace,
-    /// The address, unless it is a region.
+    /// The address, unless it is a region; of servers as written, what the text says.
     pub address: String,
     pub key_place: KeyPlace,
-    /// The variable, the file, the words of the command, or the keychain entry.
+    /// The variable, the file, the words of the command, or the keychain entry; of a key as written, its setting.
     pub key: String,
     pub workspace: String,
     pub label: String,
@@ -47,9 +62,11 @@ pub struct ProfileForm {
 }
 
 /// The settings of the key in the file.
-const KEYS: [&str; 4] = ["api_key_env", "api_key_file", "api_key_command", "api_key_keyring"];
+const KEYS: [&str; 4] = KEY_SETTINGS[0];
 /// The settings of the servers.
 const SERVERS: [&str; 4] = ["region", "url", "control_plane", "agent_server"];
+/// The other settings that have a field.
+const OTHERS: [&str; 3] = ["workspace", "label", "read_only"];
 
 impl KeyPlace {
     /// Returns the key reference that is offered for this place.
@@ -57,7 +74,22 @@ impl KeyPlace {
         match self {
             KeyPlace::Variable => "LANGSMITH_API_KEY",
             KeyPlace::Keychain => "langsmith",
-            KeyPlace::File | KeyPlace::Command | KeyPlace::None => "",
+            KeyPlace::File | KeyPlace::Command | KeyPlace::None | KeyPlace::AsWritten => "",
+        }
+    }
+}
+
+impl Default for ProfileForm {
+    fn default() -> ProfileForm {
+        ProfileForm {
+            name: String::new(),
+            place: ServerPlace::Region(0),
+            address: String::new(),
+            key_place: KeyPlace::None,
+            key: String::new(),
+            workspace: String::new(),
+            label: String::new(),
+            is_read_only: false,
         }
     }
 }
@@ -79,22 +111,7 @@ impl ProfileForm {
             None => Ok(String::new()),
             Some(item) => item.as_str().map(str::to_string).ok_or_else(|| not_one_text(key)),
         };
-        if SERVERS.iter().filter(|key| table.contains_key(key)).count() > 1 {
-            return Err(ConfigError::new("the form can't show a profile with several servers"));
-        }
-        if KEYS.iter().filter(|key| table.contains_key(key)).count() > 1 {
-            return Err(ConfigError::new("the form can't show a profile with several keys"));
-        }
-        if table.contains_key("control_plane") {
-            return Err(not_one_text("control_plane"));
-        }
-        let region = get("region")?;
-        let (place, address) = match REGIONS.iter().position(|(tag, _)| *tag == region) {
-            Some(at) => (ServerPlace::Region(at), String::new()),
-            None if !region.is_empty() => return Err(ConfigError::new(format!("there is no region {region}"))),
-            None if table.contains_key("agent_server") => (ServerPlace::AgentServer, get("agent_server")?),
-            None => (ServerPlace::SelfHosted, get("url")?),
-        };
+        let (place, address) = server_of(table)?;
         let (key_place, key) = key_of(table)?;
         let is_read_only = match table.get("read_only") {
             None => false,
@@ -102,6 +119,45 @@ impl ProfileForm {
         };
         let (workspace, label) = (get("workspace")?, get("label")?);
         Ok(ProfileForm { name: name.to_string(), place, address, key_place, key, workspace, label, is_read_only })
+    }
+
+    /// Returns the settings of the text that the form has no field for.
+    pub fn other_settings(text: &str) -> Vec<String> {
+        let Ok(root) = parse(text) else { return Vec::new() };
+        let profiles = root.get("profiles").and_then(Item::as_table_like);
+        let table = profiles.and_then(|profiles| profiles.iter().next()?.1.as_table_like());
+        let has_field = |key: &str| SERVERS.contains(&key) || KEYS.contains(&key) || OTHERS.contains(&key);
+        let keys = table.into_iter().flat_map(TableLike::iter).map(|(key, _)| key);
+        keys.filter(|key| !has_field(key)).map(str::to_string).collect()
+    }
+
+    /// Returns the field that the text has at a line and a column, from 1; none if it is another setting.
+    pub fn field_at(text: &str, line: usize, column: usize) -> Option<ProfileField> {
+        let line = text.lines().nth(line.checked_sub(1)?)?;
+        let end = line.char_indices().nth(column.saturating_sub(1)).map_or(line.len(), |(at, _)| at);
+        // The last setting that begins at or before the column.
+        let begins = |key: &str| {
+            let starts = line.match_indices(key).filter(|(at, _)| *at <= end);
+            let is_key = |at: &usize| {
+                let (before, after) = (&line[..*at], line[at + key.len()..].trim_start());
+                after.starts_with('=') && !before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '-')
+            };
+            starts.map(|(at, _)| at).filter(is_key).last()
+        };
+        let field = |key: &str| match key {
+            "workspace" => ProfileField::Workspace,
+            "label" => ProfileField::Label,
+            "read_only" => ProfileField::Access,
+            key if SERVERS.contains(&key) => ProfileField::Server,
+            _ => ProfileField::Key,
+        };
+        let all = SERVERS.iter().chain(&KEYS).chain(&OTHERS);
+        let found = all.filter_map(|key| Some((begins(key)?, field(key)))).max_by_key(|(at, _)| *at);
+        match found {
+            Some((_, field)) => Some(field),
+            None if line.trim_start().starts_with('[') => Some(ProfileField::Name),
+            None => None,
+        }
     }
 
     /// Writes the fields that differ into the text of a profile. Everything else in it stays as it is.
@@ -123,16 +179,16 @@ impl ProfileForm {
         }
         let table = profiles.get_mut(&self.name).and_then(Item::as_table_like_mut);
         let table = table.ok_or_else(|| not_one_text(&self.name))?;
-        if (before.place, &before.address) != (self.place, &self.address) {
+        if self.place != ServerPlace::AsWritten && (before.place, &before.address) != (self.place, &self.address) {
             let (kept, value) = match self.place {
                 ServerPlace::Region(at) => ("region", REGIONS.get(at).map_or("", |(tag, _)| tag)),
                 ServerPlace::SelfHosted => ("url", &*self.address),
-                ServerPlace::AgentServer => ("agent_server", &*self.address),
+                ServerPlace::AgentServer | ServerPlace::AsWritten => ("agent_server", &*self.address),
             };
             SERVERS.iter().filter(|key| **key != kept).for_each(|key| drop(table.remove(key)));
             set_value(table, kept, Value::from(value));
         }
-        if (before.key_place, &before.key) != (self.key_place, &self.key) {
+        if self.key_place != KeyPlace::AsWritten && (before.key_place, &before.key) != (self.key_place, &self.key) {
             self.write_key(table);
         }
         for (key, old, new) in
@@ -159,7 +215,7 @@ impl ProfileForm {
             KeyPlace::File => Some((KEYS[1], Value::from(&*self.key))),
             KeyPlace::Command => Some((KEYS[2], words())),
             KeyPlace::Keychain => Some((KEYS[3], Value::from(&*self.key))),
-            KeyPlace::None => None,
+            KeyPlace::None | KeyPlace::AsWritten => None,
         };
         let kept = wanted.as_ref().map(|(key, _)| *key);
         KEYS.iter().filter(|key| Some(**key) != kept).for_each(|key| drop(table.remove(key)));
@@ -169,20 +225,69 @@ impl ProfileForm {
     }
 }
 
-fn key_of(table: &dyn TableLike) -> Result<(KeyPlace, String), ConfigError> {
-    let [variable, file, command, keyring] = KEYS;
-    for (key, place) in [(variable, KeyPlace::Variable), (file, KeyPlace::File), (keyring, KeyPlace::Keychain)] {
-        if let Some(item) = table.get(key) {
-            return Ok((place, scalar(item).ok_or_else(|| not_one_text(key))?));
+/// Reads the servers. Those without a field are described.
+fn server_of(table: &dyn TableLike) -> Result<(ServerPlace, String), ConfigError> {
+    let given: Vec<(&str, &Item)> = SERVERS.iter().filter_map(|key| Some((*key, table.get(key)?))).collect();
+    let described = || given.iter().map(|(key, item)| described(key, item)).collect::<Vec<_>>().join(" · ");
+    Ok(match given.as_slice() {
+        [] => (ServerPlace::SelfHosted, String::new()),
+        [("region", item)] => {
+            let region = item.as_str().ok_or_else(|| not_one_text("region"))?;
+            match REGIONS.iter().position(|(tag, _)| *tag == region) {
+                Some(at) => (ServerPlace::Region(at), String::new()),
+                None => return Err(ConfigError::new(format!("there is no region {}", crate::text::clean(region)))),
+            }
         }
+        [(key @ ("url" | "agent_server"), item)] if item.is_str() => {
+            let place = if *key == "url" { ServerPlace::SelfHosted } else { ServerPlace::AgentServer };
+            (place, item.as_str().unwrap_or_default().to_string())
+        }
+        _ => (ServerPlace::AsWritten, described()),
+    })
+}
+
+/// Describes a setting: its text, or the texts of its table.
+fn described(key: &str, item: &Item) -> String {
+    let texts = |table: &dyn TableLike| {
+        let pairs = table.iter().map(|(name, item)| format!("{name} {}", item.as_str().unwrap_or("?")));
+        pairs.collect::<Vec<_>>().join(", ")
+    };
+    let value = item.as_table_like().map(texts).or_else(|| item.as_str().map(str::to_string));
+    format!("{key}: {}", value.unwrap_or_else(|| "?".into()))
+}
+
+/// Reads where the key is. Of a place without a field only the setting is named, because a command may have anything in it.
+fn key_of(table: &dyn TableLike) -> Result<(KeyPlace, String), ConfigError> {
+    let given: Vec<&str> = KEYS.iter().copied().filter(|key| table.contains_key(key)).collect();
+    let [variable, file, command, keyring] = KEYS;
+    let [key] = given.as_slice() else {
+        return Ok(match given.is_empty() {
+            true => (KeyPlace::None, String::new()),
+            false => (KeyPlace::AsWritten, given.join(", ")),
+        });
+    };
+    let value = table.get(key);
+    let text = || value.and_then(scalar).ok_or_else(|| not_one_text(key));
+    let (place, key) = match *key {
+        key if key == variable => (KeyPlace::Variable, text()?),
+        key if key == file => (KeyPlace::File, text()?),
+        key if key == keyring => (KeyPlace::Keychain, text()?),
+        _ => {
+            let words = value.and_then(Item::as_array).ok_or_else(|| not_one_text(command))?;
+            let words: Option<Vec<&str>> = words.iter().map(Value::as_str).collect();
+            // A word with a blank would be two words when the form writes it.
+            let is_plain = |word: &&str| !word.is_empty() && !word.contains(char::is_whitespace);
+            match words.filter(|words| words.iter().all(is_plain)) {
+                Some(words) => (KeyPlace::Command, words.join(" ")),
+                None => (KeyPlace::AsWritten, command.to_string()),
+            }
+        }
+    };
+    // It would be shown.
+    if looks_like_key(&key) {
+        return Err(ConfigError::new("it has a key where its place is expected"));
     }
-    let Some(item) = table.get(command) else { return Ok((KeyPlace::None, String::new())) };
-    let words = item.as_array().ok_or_else(|| not_one_text(command))?;
-    let words: Option<Vec<&str>> = words.iter().map(Value::as_str).collect();
-    // A word with a blank would be two words when the form writes it.
-    let is_plain = |word: &&str| !word.is_empty() && !word.contains(char::is_whitespace);
-    let words = words.filter(|words| words.iter().all(is_plain)).ok_or_else(|| not_one_text(command))?;
-    Ok((KeyPlace::Command, words.join(" ")))
+    Ok((place, key))
 }
 
 #[cfg(test)]
@@ -226,12 +331,46 @@ mod tests {
             ("[profiles.a]\nregion = \"mars\"", "no region mars"),
             ("[profiles.a]\n[profiles.b]", "exactly one"),
             ("", "exactly one"),
-            ("[profiles.a]\nagent_server = { x = \"http://a\" }", "can't show `agent_server`"),
-            ("[profiles.a]\napi_key_command = [\"sh\", \"-c\", \"echo x\"]", "can't show `api_key_command`"),
-            ("[profiles.a]\napi_key_env = \"A\"\napi_key_file = \"b\"", "several keys"),
+            ("[profiles.a]\nregion = 1", "can't show `region`"),
+            ("[profiles.a]\nregion = \"us\"\nread_only = \"yes\"", "can't show `read_only`"),
+            ("[profiles.a]\nregion = \"us\"\napi_key_env = \"lsv2_pt_canary\"", "has a key"),
         ] {
             let error = ProfileForm::read(text).unwrap_err().to_string();
-            assert!(error.contains(why), "{text}: {error}");
+            assert!(error.contains(why) && !error.contains("canary"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_the_form_has_no_field_for_stays_as_written() {
+        let text = "[profiles.a]\nagent_server = { x = \"http://a\", y = \"http://b\" } # two\n\
+                    api_key_command = [\"sh\", \"-c\", \"echo canary\"]\nbearer_env = \"B\"\nmine = 1\n";
+        let mut form = ProfileForm::read(text).unwrap();
+        assert_eq!((form.place, form.key_place), (ServerPlace::AsWritten, KeyPlace::AsWritten));
+        assert_eq!((&*form.address, &*form.key), ("agent_server: x http://a, y http://b", "api_key_command"));
+        assert_eq!(ProfileForm::other_settings(text), ["bearer_env", "mine"]);
+        form.label = "lab".into();
+        assert_eq!(form.write(text).unwrap(), format!("{text}label = \"lab\"\n"));
+        let both = "[profiles.a]\nregion = \"us\"\nagent_server = \"http://a\"\ncontrol_plane = \"http://c\"\n";
+        let form = ProfileForm::read(both).unwrap();
+        assert_eq!(form.address, "region: us · control_plane: http://c · agent_server: http://a");
+    }
+
+    #[test]
+    fn errors_belong_to_a_field() {
+        for (text, field) in [
+            ("[profiles.\"a b\"]\nregion = \"us\"", Some(ProfileField::Name)),
+            ("[profiles.a]\nurl = \"ftp://x\"", Some(ProfileField::Server)),
+            ("[profiles.a]\nagent_server = \"http://10.0.0.1\"", Some(ProfileField::Server)),
+            ("[profiles.a]\nregion = \"us\"\nworkspace = \"a b\"", Some(ProfileField::Workspace)),
+            ("[profiles.a]\nregion = \"us\"\napi_key_env = \"a b\"", Some(ProfileField::Key)),
+            ("[profiles.a]\nregion = \"us\"\napi_key_keyring = \"-\"", Some(ProfileField::Key)),
+            ("[profiles.a]\nregion = \"us\"\nread_only = 1", Some(ProfileField::Access)),
+            ("profiles.a = { region = \"us\", label = 1 }", Some(ProfileField::Label)),
+            ("[profiles.a]\nregion = \"us\"\nbearer_env = \"a b\"", None),
+        ] {
+            let error = profile_of(text, None).unwrap_err();
+            let place = error.place.unwrap();
+            assert_eq!(ProfileForm::field_at(text, place.line, place.column), field, "{text}");
         }
     }
 

@@ -209,6 +209,24 @@ pub(super) fn is_variable(name: &str) -> bool {
     rest_fits && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && !name.starts_with("lsv2_")
 }
 
+/// Returns whether a text looks like a key, of LangSmith or another service, so that it is refused where a variable or a path is
+/// expected. A few letters are enough, because a key may be typed.
+pub fn looks_like_key(text: &str) -> bool {
+    let has = |word: &str, start: &str, more: usize| word.strip_prefix(start).is_some_and(|rest| rest.len() >= more);
+    has_langsmith_key(text) || words(text).any(|word| has(word, "sk-", 16) || has(word, "eyJ", 40))
+}
+
+/// Returns whether a text has a key of LangSmith in it.
+pub fn has_langsmith_key(text: &str) -> bool {
+    words(text).any(|word| word.contains("lsv2_") || word.starts_with("ls__"))
+}
+
+/// Returns the words of a text that may be keys. A path is none: a file may be named after its key.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "_-./\\~".contains(c);
+    text.split(move |c| !is_part(c)).filter(|word| !word.contains(['/', '\\']))
+}
+
 /// Parses `PATH`, `PATH#VARIABLE` or `PATH.json#/POINTER`. Any other `#` is a part of the path: folders may have one.
 pub(super) fn file_and_entry(text: &str, folder: Option<&Path>) -> (PathBuf, Option<String>) {
     let is_entry = |path: &str, entry: &str| match entry.strip_prefix('/') {
@@ -296,6 +314,28 @@ mod tests {
         assert_eq!(source.resolve().unwrap().expose_secret(), "canary");
         let missing = SecretSource::File(dir.path().join("none")).resolve().unwrap_err();
         assert!(matches!(missing, SecretError::File { .. }), "{missing}");
+    }
+
+    #[test]
+    fn keys_are_recognized_where_a_name_is_expected() {
+        for key in ["lsv2_pt_x", "ls__0a", "sk-proj-canary012345", "=sk-ant-canary01234567", "pass lsv2_"] {
+            assert!(looks_like_key(key), "{key}");
+        }
+        assert!(looks_like_key(&format!("Bearer eyJ{}.x", "a".repeat(40))));
+        for name in [
+            "LANGSMITH_API_KEY",
+            "~/.keys/sk-eu",
+            "tools__x",
+            "ask-first-thing",
+            "~/sk-project-files/k",
+            "~/keys/lsv2_pt",
+            "sk-production",
+            "langsmith/eu",
+            "eyJ",
+            "",
+        ] {
+            assert!(!looks_like_key(name), "{name}");
+        }
     }
 
     #[test]

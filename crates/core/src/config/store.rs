@@ -19,6 +19,8 @@ pub struct Draft {
     after: String,
     /// The edited profiles.
     typed: Vec<Arc<str>>,
+    /// The former name of the profile that it renames.
+    renamed: Option<Arc<str>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +56,21 @@ impl Draft {
                 e
             })?;
         }
-        Ok(Draft { path, before, after, typed })
+        Ok(Draft { path, before, after, typed, renamed: None })
+    }
+
+    /// Prepares a change of the file that renames a profile and replaces its text. Reads the file, so don't call it on an async
+    /// thread.
+    ///
+    /// # Errors
+    /// The file can't be read, or is not a valid configuration; or it has no such profile, or one of the new name.
+    pub fn renaming(path: &Path, old: Arc<str>, typed: Arc<str>) -> Result<Draft, ConfigError> {
+        let before = read(path)?;
+        let after = edit::with_renamed(before.as_deref().unwrap_or_default(), &old, &typed).map_err(|mut e| {
+            e.path.get_or_insert_with(|| path.to_path_buf());
+            e
+        })?;
+        Ok(Draft { path: path.to_path_buf(), before, after, typed: vec![typed], renamed: Some(old) })
     }
 
     /// Prepares a change of the file that sets `[ui] restore`. Reads the file, so don't call it on an async thread.
@@ -67,7 +83,7 @@ impl Draft {
             e.path.get_or_insert_with(|| path.to_path_buf());
             e
         })?;
-        Ok(Draft { path: path.to_path_buf(), before, after, typed: Vec::new() })
+        Ok(Draft { path: path.to_path_buf(), before, after, typed: Vec::new(), renamed: None })
     }
 
     /// Returns the draft with only these of the profiles.
@@ -81,6 +97,11 @@ impl Draft {
     /// The edited profiles.
     pub fn typed(&self) -> impl Iterator<Item = &str> {
         self.typed.iter().map(|text| &**text)
+    }
+
+    /// The former name of the profile that it renames.
+    pub fn renamed(&self) -> Option<&str> {
+        self.renamed.as_deref()
     }
 
     /// Whether the file is new.

@@ -1,7 +1,7 @@
 //! Dispatches keys and pasted text to the footer prompt, the component with the focus, or the keymap.
 
 use super::App;
-use crate::input::action::Action;
+use crate::input::action::{Action, Context};
 use crate::input::key::Key;
 use crate::session::HELD_KEY;
 use crate::session::msg::Effect;
@@ -18,7 +18,10 @@ impl App {
         let open = self.overlays.len();
         let effects = self.dispatch_key(key);
         let opened_by_it = self.overlays.len() > open;
-        if opened_by_it && self.session.keymap.action(self.context(), key).is_some_and(Action::sends) {
+        // The page with the changes of a file opens once they are read.
+        let drafts = effects.iter().any(|effect| matches!(effect, Effect::DraftFile(..) | Effect::DraftRename(..)));
+        let context = if drafts { Context::Save } else { self.context() };
+        if (opened_by_it || drafts) && self.session.keymap.action(context, key).is_some_and(Action::sends) {
             // A preview that this key opens could be sent by its repetitions.
             self.held_key = Some((key, self.session.now.saturating_add(OPENING_KEY).unwrap_or(self.session.now)));
         }

@@ -7,6 +7,7 @@ use crate::features::profiles::file::Save;
 use crate::features::resources::sign_in;
 use crate::features::stream::bisect::BisectPage;
 use crate::session::msg::{Described, Effect, EffectResult, SubscriptionEvent, SubscriptionId};
+use crate::session::subject::Subject;
 use crate::session::{Component, Requests};
 use crate::widgets::jobs::JobProgress;
 use runtail_api::{ApiError, AuthWaited, Kind, Listing};
@@ -224,7 +225,13 @@ impl App {
     fn on_check(&mut self, number: u64, check: Option<&runtail_api::doctor::Check>) -> Requests {
         for overlay in &mut self.overlays {
             match overlay {
-                Overlay::Doctor(report) if report.page.number == number => report.page.on_check(check),
+                Overlay::Doctor(report) if report.page.number == number => {
+                    report.page.on_check(check);
+                    let only = report.page.only.as_deref();
+                    let known = only.and_then(|only| self.session.catalog.known_mut(&only.name));
+                    let known = known.filter(|known| Some(&known.profile) == only);
+                    check.zip(known).into_iter().for_each(|(check, known)| known.on_check(check));
+                }
                 _ => {}
             }
         }
@@ -432,7 +439,13 @@ impl App {
                 self.on_hook_failed(why);
                 Requests::none()
             }
-            EffectResult::Saved(result) => self.session.catalog.on_saved(result),
+            EffectResult::Saved(result) => {
+                // The draft that renames a profile was kept in case that nothing is written.
+                if let Some(old) = result.as_ref().ok().and_then(|draft| draft.renamed()) {
+                    self.changes.drafts.remove(&Subject::Profile(Some(old.into())));
+                }
+                self.session.catalog.on_saved(result)
+            }
             EffectResult::TabsSaved(result) => {
                 self.on_tabs_saved(result);
                 Requests::none()

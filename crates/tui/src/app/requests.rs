@@ -252,10 +252,12 @@ impl App {
         self.apply(requests);
     }
 
-    /// Defines a profile from its text, and closes its editor if the text is valid.
+    /// Defines a profile from its text, and closes its editor if the text is valid. The changed lines of the file are shown then.
     fn define_profile(&mut self, text: &str) -> Vec<Effect> {
+        let is_saved = self.session.catalog.writes_edits(self.session.settings.demo);
         match self.profile_edited(text) {
-            Ok(effects) => {
+            Ok(mut effects) => {
+                effects.extend(self.session.catalog.draft_of(text).filter(|_| is_saved));
                 use crate::session::subject::Subject;
                 self.overlays.retain(|o| !matches!(o, Overlay::Edit(e) if matches!(e.subject, Subject::Profile(_))));
                 effects

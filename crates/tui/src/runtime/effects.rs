@@ -166,6 +166,10 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
             let drafted = blocking(move || Draft::new(&path, typed).map(Box::new)).await;
             EffectResult::Drafted(drafted)
         }
+        Effect::DraftRename(path, was, typed) => {
+            let draft = move || Draft::renaming(&path, was, typed).map(Box::new);
+            EffectResult::Drafted(blocking(draft).await)
+        }
         Effect::DraftRestore(path, is_on) => {
             EffectResult::Drafted(blocking(move || Draft::restore(&path, is_on).map(Box::new)).await)
         }

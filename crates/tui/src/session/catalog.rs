@@ -3,6 +3,7 @@
 use crate::widgets::list::Picker;
 use jiff::Timestamp;
 use runtail_api::ApiError;
+use runtail_api::doctor::Check;
 use runtail_core::config::{Config, ConfigError, Poll, Profile};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -60,7 +61,12 @@ pub struct ProfileEntry {
     pub last_test: Option<(AfterTest, Result<Timestamp, ApiError>)>,
     /// When that test ended.
     pub tested_at: Option<Timestamp>,
+    /// The checks of this definition by the newest test that showed them.
+    pub checks: Vec<Check>,
 }
+
+/// Maximum number of checks that are kept of a profile.
+const MAX_CHECKS: usize = 64;
 
 /// A running test of whether a profile's servers can be reached.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -83,13 +89,29 @@ pub enum AfterTest {
 
 impl ProfileEntry {
     pub(crate) fn of(profile: Profile) -> ProfileEntry {
-        ProfileEntry { profile, filed: None, typed: None, running_test: None, last_test: None, tested_at: None }
+        ProfileEntry {
+            profile,
+            filed: None,
+            typed: None,
+            running_test: None,
+            last_test: None,
+            tested_at: None,
+            checks: Vec::new(),
+        }
     }
 
     /// Replaces the definition. Tests of the previous one are dropped.
     pub(crate) fn define(&mut self, profile: Profile) {
         if self.profile != profile {
             (self.profile, self.running_test, self.last_test) = (profile, None, None);
+            self.checks.clear();
+        }
+    }
+
+    /// Keeps a check of its newest test.
+    pub fn on_check(&mut self, check: &Check) {
+        if self.checks.len() < MAX_CHECKS {
+            self.checks.push(check.clone());
         }
     }
 
@@ -132,6 +154,12 @@ impl Catalog {
     /// Returns whether a profile in use has a newer definition that is not used yet.
     pub fn is_pending(&self, known: &ProfileEntry) -> bool {
         self.used(&known.profile.name).is_some_and(|used| *used != known.profile)
+    }
+
+    /// Returns whether the file is drafted once a profile was edited: there is one, and it is not the first run, which writes only on
+    /// request.
+    pub fn writes_edits(&self, is_demo: bool) -> bool {
+        !is_demo && self.origin.file.is_some() && !self.in_use.is_empty()
     }
 
     /// Returns all names, in the order of the profiles page.

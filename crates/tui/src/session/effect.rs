@@ -226,6 +226,8 @@ pub enum Effect {
     Try(u64, Box<Profile>),
     /// Draft the configuration file with the texts of these edited profiles.
     DraftFile(PathBuf, Vec<Arc<str>>),
+    /// Draft the configuration file with a profile of this name replaced by a text with another name.
+    DraftRename(PathBuf, Arc<str>, Arc<str>),
     /// Draft the configuration file with `[ui] restore` on or off.
     DraftRestore(PathBuf, bool),
     /// Write the draft to the configuration file.

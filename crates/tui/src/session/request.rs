@@ -142,6 +142,8 @@ pub enum ProfileRequest {
     UseAnyway(String),
     /// Edit it, or a new one.
     Edit(Option<String>),
+    /// Define it by its edited text. Its name before that; `None` for a new one.
+    Define(Option<Arc<str>>, String),
     /// Draft the configuration file with the unsaved edits.
     DraftFile,
     /// Draft the configuration file with the profiles of the official tools.

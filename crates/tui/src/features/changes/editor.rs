@@ -7,11 +7,13 @@ use crate::input::action::{Action, Context};
 use crate::input::key::Key;
 use crate::session::card;
 use crate::session::msg::Effect;
+use crate::session::request::ProfileRequest;
 use crate::session::subject::Subject;
 use crate::session::{Component, Cx, Request, Requests, Route, Session};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::text_input::{Problem, TextInput};
 use runtail_api::{BulkAction, ForkChange, ResourceIntent, StateEdit, ThreadIntent};
+use runtail_core::config::edit::edited_profile;
 use runtail_core::config::{ConfigError, Profile};
 use runtail_core::model::{
     AuthAuthenticateRequest, DeploymentSpec, Format, Intent, SpecForm, StateProblem, changed_values,
@@ -85,9 +87,7 @@ impl Subject {
             Subject::Service { what, .. } => {
                 ParsedDocument::Change(Intent::Service(Box::new(what.clone().read(text, None).map_err(problem)?)))
             }
-            Subject::Profile(_) => {
-                ParsedDocument::Profile(Box::new(runtail_core::config::edit::profile_of(text, None).map_err(problem)?))
-            }
+            Subject::Profile(_) => ParsedDocument::Profile(Box::new(edited_profile(text, "", None).map_err(problem)?)),
             Subject::State { original, .. } => {
                 ParsedDocument::State(changed_values(original, text).map_err(state_problem)?)
             }
@@ -163,15 +163,17 @@ impl Editor {
         let text = self.text.text();
         self.form = DeploymentForm::new(&self.subject, &text, current).map(Box::new);
         if let Subject::Profile(name) = &self.subject {
-            self.profile_form = ProfileFields::new(&text, name.is_none()).map(Box::new);
+            self.profile_form = Some(Box::new(ProfileFields::new(&text, name.as_deref())));
+            self.check();
         }
         self
     }
 
     /// Requests what the form shows besides the document.
     pub fn begin(&mut self, session: &Session) -> Requests {
-        if let Some(form) = self.shown_profile_form() {
-            return form.check_key();
+        if let Some(form) = self.profile_form.as_deref_mut() {
+            form.know(session);
+            return if form.is_shown { form.check_key() } else { Requests::none() };
         }
         self.shown_form().map(|form| form.request_lists(session)).unwrap_or_default()
     }
@@ -199,7 +201,7 @@ impl Editor {
     }
 
     /// Handles a key in the form of a profile. `None` leaves it to the editor.
-    fn profile_form_key(&mut self, cx: &Cx<'_>, key: Key, action: Option<Action>) -> Option<Requests> {
+    fn profile_form_key(&mut self, key: Key, action: Option<Action>) -> Option<Requests> {
         let form = self.shown_profile_form()?;
         let done = match action {
             Some(Action::Preview) => {
@@ -215,7 +217,7 @@ impl Editor {
             Some(Action::Back | Action::StartOver | Action::EditOutside) => return None,
             action => match action.and_then(Requests::while_typing) {
                 Some(requests) => return Some(requests),
-                None => form.key(key, |name| cx.session.catalog.known(name).is_some()),
+                None => form.key(key),
             },
         };
         Some(self.apply_profile_form(done))
@@ -245,11 +247,14 @@ impl Editor {
     /// Switches between form and document.
     fn toggle_form(&mut self, session: &Session) -> Requests {
         let text = self.text.text();
-        if let Some(form) = self.profile_form.as_deref_mut() {
-            form.show(&text);
-            return match &form.why_document {
-                Some(why) => Requests::error(format!("Couldn't switch to the form: {why}.")),
-                None => form.check_key(),
+        if self.profile_form.is_some() {
+            self.show_profile_form(&text);
+            return match self.profile_form.as_deref() {
+                Some(ProfileFields { why_document: Some(why), .. }) => {
+                    Requests::error(format!("Couldn't switch to the form: {why}."))
+                }
+                Some(form) => form.check_key(),
+                None => Requests::none(),
             };
         }
         let Some(form) = self.form.as_deref_mut() else { return Requests::none() };
@@ -264,6 +269,18 @@ impl Editor {
             Some(why) => Requests::error(format!("Couldn't switch to the form: {why}.")),
             None => form.request_lists(session),
         }
+    }
+
+    /// Shows the form of a profile for a text, with what is wrong in it.
+    fn show_profile_form(&mut self, text: &str) {
+        self.profile_form.as_deref_mut().into_iter().for_each(|form| form.show(text));
+        self.check();
+    }
+
+    /// Returns why the document can't be shown as a form.
+    pub(super) fn why_document(&self) -> Option<&str> {
+        let of_profile = self.profile_form.as_deref().and_then(|form| form.why_document.as_deref());
+        of_profile.or_else(|| self.form.as_deref().and_then(|form| form.why_document.as_deref()))
     }
 
     /// Names what a new deployment still needs, by the labels of the form.
@@ -297,8 +314,24 @@ impl Editor {
         self.text.text() != self.original
     }
 
+    /// Parses a text of the document.
+    fn read(&self, text: &str) -> Result<ParsedDocument, Problem> {
+        match &self.subject {
+            // Unknown settings that the profile had before are kept.
+            Subject::Profile(_) => {
+                let profile = edited_profile(text, &self.original, None).map_err(problem)?;
+                Ok(ParsedDocument::Profile(Box::new(profile)))
+            }
+            subject => subject.read(text),
+        }
+    }
+
     fn check(&mut self) {
-        self.problem = self.subject.check(&self.text.text());
+        let text = self.text.text();
+        self.problem = self.read(&text).err();
+        if let Some(form) = self.profile_form.as_deref_mut() {
+            form.on_checked(&text, self.problem.as_ref());
+        }
     }
 }
 
@@ -343,8 +376,8 @@ impl Editor {
             form.left.clear();
             form.show(&original);
         }
-        if let Some(form) = self.shown_profile_form() {
-            form.show(&original);
+        if self.shown_profile_form().is_some() {
+            self.show_profile_form(&original);
         }
     }
 
@@ -365,10 +398,13 @@ impl Editor {
             return Requests::error("Choose a profile in the form (ctrl-t). Nothing was sent.");
         }
         let (profile, text) = (self.subject.profile().into(), self.text.text());
-        match self.subject.read(&text) {
+        match self.read(&text) {
             Ok(ParsedDocument::Change(intent)) => Route::Change(profile, Box::new(intent)).into(),
             Ok(ParsedDocument::Authentication(request)) => Route::SignIn(profile, Box::new(request)).into(),
-            Ok(ParsedDocument::Profile(_)) => Request::DefineProfile(text).into(),
+            Ok(ParsedDocument::Profile(_)) => match &self.subject {
+                Subject::Profile(name) => ProfileRequest::Define(name.clone(), text).into(),
+                _ => Requests::none(),
+            },
             Ok(ParsedDocument::State(values)) if values.is_empty() => Requests::info(match self.subject {
                 Subject::Retry { .. } => "Type a key and its value, such as \"retries\": 0. Nothing was sent.",
                 _ => "Nothing is changed yet. Nothing was sent.",
@@ -423,7 +459,7 @@ impl Component for Editor {
     /// Handles a key. Only the editor's own keys, and keys that a text field doesn't accept, are not typed.
     fn key(&mut self, cx: &Cx<'_>, key: Key) -> Option<Requests> {
         let action = cx.session.keymap.action(Context::Editor, key);
-        if let Some(requests) = self.profile_form_key(cx, key, action) {
+        if let Some(requests) = self.profile_form_key(key, action) {
             return Some(requests);
         }
         Some(match action {
@@ -502,8 +538,8 @@ impl Component for Editor {
         if let Some(form) = self.shown_form() {
             form.show(text);
         }
-        if let Some(form) = self.shown_profile_form() {
-            form.show(text);
+        if self.shown_profile_form().is_some() {
+            self.show_profile_form(text);
         }
     }
 
@@ -514,7 +550,7 @@ impl Component for Editor {
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
         if let Some(form) = self.profile_form.as_deref().filter(|form| form.is_shown) {
-            return form.draw(cx, canvas, self.problem.as_ref().map(|problem| problem.message.as_str()));
+            return form.draw(cx, canvas);
         }
         match self.form.as_deref().filter(|form| form.is_shown) {
             Some(form) => {

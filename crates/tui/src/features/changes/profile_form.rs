@@ -3,22 +3,15 @@
 
 use super::deployment_form::Done;
 use crate::input::key::{Code, Key};
+use crate::session::catalog::Catalog;
 use crate::session::msg::Effect;
-use crate::session::{Cx, Requests, card};
-use crate::widgets::canvas::Canvas;
-use crate::widgets::form_lines::{FormLines, Part, flow, mark, one_line, option, padded, problem_lines};
-use crate::widgets::line::{Line, Tone, wrap};
-use crate::widgets::text_input::TextInput;
-use runtail_core::config::{KeyPlace, Keyring, ProfileForm, REGIONS, ServerPlace};
-use runtail_core::text;
+use crate::session::{Requests, Session};
+use crate::widgets::text_input::{Problem, TextInput};
+use runtail_core::config::{
+    KeyPlace, ProfileField, ProfileForm, REGIONS, ServerPlace, has_langsmith_key, looks_like_key,
+};
+use runtail_core::text::capitalized;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Columns of a field's name.
-const NAMES: usize = 14;
-/// Columns before the values.
-const LABELS: usize = NAMES + 3;
-/// Maximum columns of a field.
-const FIELD: usize = 56;
 
 /// An element that can have the focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,7 +27,7 @@ pub enum Stop {
 }
 
 /// Where a server can be, with its name.
-const PLACES: [(ServerPlace, &str); 6] = [
+pub(super) const PLACES: [(ServerPlace, &str); 6] = [
     (ServerPlace::Region(0), REGIONS[0].0),
     (ServerPlace::Region(1), REGIONS[1].0),
     (ServerPlace::Region(2), REGIONS[2].0),
@@ -43,7 +36,7 @@ const PLACES: [(ServerPlace, &str); 6] = [
     (ServerPlace::AgentServer, "one agent server"),
 ];
 /// Where a key can be read, with its name.
-const KEY_PLACES: [(KeyPlace, &str); 5] = [
+pub(super) const KEY_PLACES: [(KeyPlace, &str); 5] = [
     (KeyPlace::Variable, "variable"),
     (KeyPlace::File, "file"),
     (KeyPlace::Keychain, "OS keychain"),
@@ -51,29 +44,74 @@ const KEY_PLACES: [(KeyPlace, &str); 5] = [
     (KeyPlace::None, "no key"),
 ];
 
+/// Why a key is not a field's text.
+const REFUSED: &str = "That looks like a key, so nothing of it was kept. Enter where the key is, never the key itself; Backspace goes on.";
+
 /// The form and what it knows besides the document.
 #[derive(Debug, Clone)]
 pub struct ProfileFields {
     /// Whether the form is shown instead of the document.
     pub is_shown: bool,
-    is_new: bool,
+    /// The name of the profile before it was edited; `None` for a new one.
+    pub(super) was: Option<String>,
     pub values: ProfileForm,
     pub focus: Stop,
-    input: TextInput,
-    left: BTreeSet<Stop>,
+    pub(super) input: TextInput,
+    pub(super) left: BTreeSet<Stop>,
     /// Why each reference to a key can't be read; `None` if it can.
-    references: BTreeMap<String, Option<String>>,
+    pub(super) references: BTreeMap<String, Option<String>>,
     /// Why the document can't be shown as a form.
     pub why_document: Option<String>,
+    /// The field in which a key was typed or pasted. It takes no text until another key is pressed, and nothing of the key is kept.
+    pub(super) refused: Option<Stop>,
+    /// The settings of the document that have no field.
+    pub(super) others: Vec<String>,
+    /// What is wrong with the document, and the element that it belongs to.
+    pub(super) found: Option<(Option<Stop>, String)>,
+    pub(super) known: Known,
+}
+
+/// What the form knows of the session.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Known {
+    /// The names of the other profiles.
+    pub names: Vec<String>,
+    /// Where the profile comes from, if it is not in the file.
+    pub source: Option<&'static str>,
+    /// Whether the file is shown and written after the form.
+    pub is_saved: bool,
 }
 
 impl ProfileFields {
-    /// Creates the form of a profile; `None` if its document can't be shown as one.
-    pub fn new(document: &str, is_new: bool) -> Option<ProfileFields> {
-        let values = ProfileForm::read(document).ok()?;
-        let (focus, input) = (Stop::Place, TextInput::line(""));
-        let (left, references) = (BTreeSet::new(), BTreeMap::new());
-        Some(ProfileFields { is_shown: true, is_new, values, focus, input, left, references, why_document: None })
+    /// Creates the form of a profile, and shows it if its document can be shown as one.
+    pub fn new(document: &str, was: Option<&str>) -> ProfileFields {
+        let mut form = ProfileFields {
+            is_shown: false,
+            was: was.map(str::to_string),
+            values: ProfileForm::default(),
+            focus: Stop::Place,
+            input: TextInput::line(""),
+            left: BTreeSet::new(),
+            references: BTreeMap::new(),
+            why_document: None,
+            refused: None,
+            others: Vec::new(),
+            found: None,
+            known: Known::default(),
+        };
+        form.show(document);
+        form
+    }
+
+    /// Reads what it shows of the session.
+    pub fn know(&mut self, session: &Session) {
+        let catalog = &session.catalog;
+        let names = catalog.names().into_iter().filter(|name| Some(name) != self.was.as_ref());
+        self.known = Known {
+            names: names.collect(),
+            source: self.was.as_deref().and_then(|name| source(session, name)),
+            is_saved: catalog.writes_edits(session.settings.demo),
+        };
     }
 
     /// Shows the form of a document, if it can be shown as one.
@@ -81,14 +119,40 @@ impl ProfileFields {
         match ProfileForm::read(document) {
             Ok(values) => {
                 (self.values, self.is_shown, self.why_document) = (values, true, None);
-                self.go_to(if self.stops().contains(&self.focus) { self.focus } else { Stop::Place });
+                self.others = ProfileForm::other_settings(document);
+                let stops = self.stops();
+                let first = stops.first().copied().unwrap_or(Stop::Name);
+                self.go_to(if stops.contains(&self.focus) { self.focus } else { first });
             }
             Err(error) => (self.is_shown, self.why_document) = (false, Some(error.message)),
         }
     }
 
+    /// Applies what is wrong with the document, by the same rules as those of the file.
+    pub fn on_checked(&mut self, document: &str, problem: Option<&Problem>) {
+        self.found = problem.map(|problem| {
+            let field = ProfileForm::field_at(document, problem.line, problem.column);
+            let is_region = matches!(self.values.place, ServerPlace::Region(_) | ServerPlace::AsWritten);
+            let stop = field.map(|field| match field {
+                ProfileField::Name => Stop::Name,
+                ProfileField::Server if is_region => Stop::Place,
+                ProfileField::Server => Stop::Address,
+                ProfileField::Key => Stop::Key,
+                ProfileField::Workspace => Stop::Workspace,
+                ProfileField::Label => Stop::Label,
+                ProfileField::Access => Stop::Access,
+            });
+            (stop.filter(|stop| self.stops().contains(stop)), problem.message.clone())
+        });
+    }
+
+    /// Returns whether a profile of the file gets another name.
+    pub fn is_renamed_in_file(&self) -> bool {
+        self.known.source.is_none() && self.was.as_deref().is_some_and(|was| was != self.values.name)
+    }
+
     /// Returns everything that can have the focus, from top to bottom.
-    fn stops(&self) -> Vec<Stop> {
+    pub(super) fn stops(&self) -> Vec<Stop> {
         let all = [
             Stop::Place,
             Stop::Address,
@@ -100,8 +164,10 @@ impl ProfileFields {
             Stop::Access,
         ];
         let is_shown = |stop: &Stop| match stop {
-            Stop::Address => !matches!(self.values.place, ServerPlace::Region(_)),
-            Stop::Key => self.values.key_place != KeyPlace::None,
+            Stop::Place => self.values.place != ServerPlace::AsWritten,
+            Stop::Address => !matches!(self.values.place, ServerPlace::Region(_) | ServerPlace::AsWritten),
+            Stop::KeyPlace => self.values.key_place != KeyPlace::AsWritten,
+            Stop::Key => !matches!(self.values.key_place, KeyPlace::None | KeyPlace::AsWritten),
             _ => true,
         };
         all.into_iter().filter(is_shown).collect()
@@ -119,7 +185,7 @@ impl ProfileFields {
     }
 
     fn go_to(&mut self, stop: Stop) {
-        self.focus = stop;
+        (self.focus, self.refused) = (stop, None);
         let text = self.text_mut().map(|text| text.clone()).unwrap_or_default();
         self.input = TextInput::line(&text);
     }
@@ -130,12 +196,19 @@ impl ProfileFields {
         let at = stops.iter().position(|stop| *stop == self.focus).unwrap_or_default() as isize;
         self.left.insert(self.focus);
         let next = (at + by).rem_euclid(stops.len().max(1) as isize) as usize;
-        self.go_to(stops.get(next).copied().unwrap_or(Stop::Place));
+        self.go_to(stops.get(next).copied().unwrap_or(Stop::Name));
         Done { requests: self.check_key(), is_changed: false }
     }
 
-    /// Handles a key that is not one of the editor's. `taken`: whether another profile has a name.
-    pub fn key(&mut self, key: Key, taken: impl Fn(&str) -> bool) -> Done {
+    /// Handles a key that is not one of the editor's.
+    pub fn key(&mut self, key: Key) -> Done {
+        if self.refused.is_some() {
+            // The rest of a key that is typed or pasted letter by letter is no name.
+            if key.text().is_some() {
+                return Done::default();
+            }
+            self.refused = None;
+        }
         let by = match key.code {
             Code::Right | Code::Char(' ') => 1,
             Code::Left => -1,
@@ -150,7 +223,7 @@ impl ProfileFields {
                 if matches!(self.values.place, ServerPlace::Region(_)) {
                     self.values.address.clear();
                 }
-                self.rename(&before, taken);
+                self.rename(&before);
             }
             Stop::KeyPlace if by != 0 => {
                 self.values.key_place = next_of(&KEY_PLACES, self.values.key_place, by);
@@ -158,12 +231,7 @@ impl ProfileFields {
             }
             Stop::Access if by != 0 => self.values.is_read_only = !self.values.is_read_only,
             _ => {
-                let mut input = std::mem::take(&mut self.input);
-                if let Some(text) = self.text_mut() {
-                    input.key(key);
-                    *text = input.text();
-                }
-                self.input = input;
+                self.change_text(|input| input.key(key));
             }
         }
         Done { requests: self.check_key(), is_changed: before != self.values }
@@ -171,24 +239,39 @@ impl ProfileFields {
 
     /// Inserts pasted text. Returns whether a field changed.
     pub fn paste(&mut self, pasted: &str) -> bool {
-        let mut input = std::mem::take(&mut self.input);
-        let mut is_changed = false;
-        if let Some(text) = self.text_mut() {
-            input.insert(pasted);
-            is_changed = *text != input.text();
-            *text = input.text();
+        let is_key = if self.focus == Stop::Key { looks_like_key } else { has_langsmith_key };
+        if is_key(pasted) {
+            self.refused = Some(self.focus).filter(|_| self.text_mut().is_some());
+            return false;
         }
-        self.input = input;
-        is_changed
+        let before = self.values.clone();
+        self.change_text(|input| input.insert(pasted));
+        before != self.values
+    }
+
+    /// Changes the text of the focused field. A key is refused: it would be shown, and end up in the file.
+    fn change_text(&mut self, change: impl FnOnce(&mut TextInput)) {
+        let mut input = std::mem::take(&mut self.input);
+        let mut is_refused = false;
+        let is_key = if self.focus == Stop::Key { looks_like_key } else { has_langsmith_key };
+        if let Some(text) = self.text_mut() {
+            change(&mut input);
+            is_refused = is_key(&input.text());
+            *text = if is_refused { String::new() } else { input.text() };
+        }
+        // A new input also forgets the steps of an undo.
+        self.input = if is_refused { TextInput::line("") } else { input };
+        self.refused = Some(self.focus).filter(|_| is_refused);
     }
 
     /// Names a new profile after its server, unless another name was typed.
-    fn rename(&mut self, before: &ProfileForm, taken: impl Fn(&str) -> bool) {
+    fn rename(&mut self, before: &ProfileForm) {
+        let taken = |name: &str| self.known.names.iter().any(|other| other == name);
         let is_own = |name: &str| {
             let usual = PLACES.iter().map(|(place, _)| usual_name(*place));
             name == "new" || usual.into_iter().any(|usual| name.strip_prefix(usual).is_some_and(is_number))
         };
-        if self.is_new && is_own(&before.name) {
+        if self.was.is_none() && is_own(&before.name) {
             let usual = usual_name(self.values.place);
             let numbered = (2..100).map(|n| format!("{usual}{n}"));
             let mut names = std::iter::once(usual.to_string()).chain(numbered);
@@ -197,11 +280,11 @@ impl ProfileFields {
     }
 
     /// Returns the reference to the key, in the words of a secret's reference.
-    fn reference(&self) -> Option<String> {
+    pub(super) fn reference(&self) -> Option<String> {
         match self.values.key_place {
             KeyPlace::Variable => Some(format!("env:{}", self.values.key)),
             KeyPlace::File => Some(format!("file:{}", self.values.key)),
-            KeyPlace::Keychain | KeyPlace::Command | KeyPlace::None => None,
+            KeyPlace::Keychain | KeyPlace::Command | KeyPlace::None | KeyPlace::AsWritten => None,
         }
     }
 
@@ -217,179 +300,43 @@ impl ProfileFields {
         self.references.extend(checked);
     }
 
-    /// Returns what is wrong with an element.
-    fn problem(&self, stop: Stop) -> Option<&'static str> {
+    /// Returns what is wrong with an element: what is missing, or what the rules of the file say.
+    pub(super) fn problem(&self, stop: Stop) -> Option<String> {
         let values = &self.values;
         let is_empty = |text: &str| text.trim().is_empty();
-        match stop {
-            Stop::Address if is_empty(&values.address) => Some("Enter its URL."),
-            Stop::Name if is_empty(&values.name) => Some("Enter a name."),
-            Stop::Name if values.name.contains(|c: char| c == '/' || c.is_whitespace() || c.is_control()) => {
-                Some("A name has no spaces or slashes.")
-            }
-            Stop::Key if is_empty(&values.key) => Some(match values.key_place {
+        if self.refused == Some(stop) {
+            return Some(REFUSED.into());
+        }
+        let missing = match stop {
+            Stop::Address if is_empty(&values.address) => "Enter its URL.",
+            Stop::Name if is_empty(&values.name) => "Enter a name.",
+            Stop::Name if self.known.names.contains(&values.name) => "There is already a profile of this name.",
+            Stop::Key if is_empty(&values.key) => match values.key_place {
                 KeyPlace::Variable => "Enter the variable's name.",
                 KeyPlace::File => "Enter the file's path.",
                 KeyPlace::Keychain => "Enter the entry's service, or SERVICE/ACCOUNT.",
                 _ => "Enter the command.",
-            }),
-            // A pasted key would end up in the file.
-            Stop::Key if values.key.starts_with("lsv2_") => Some("Enter where the key is, never the key itself."),
-            Stop::Key if values.key_place == KeyPlace::Keychain => {
-                Keyring::parse(&values.key, &values.name).err().map(|_| "Enter SERVICE or SERVICE/ACCOUNT.")
+            },
+            _ => {
+                return self
+                    .found
+                    .as_ref()
+                    .filter(|(found, _)| *found == Some(stop))
+                    .map(|(_, why)| capitalized(why) + ".");
             }
-            _ => None,
-        }
+        };
+        Some(missing.into())
     }
 
     /// Goes to the first element that has a problem, and returns that.
-    pub fn go_to_problem(&mut self) -> Option<&'static str> {
+    pub fn go_to_problem(&mut self) -> Option<String> {
         let (stop, why) = self.stops().into_iter().find_map(|stop| Some((stop, self.problem(stop)?)))?;
         self.left.extend(self.stops());
-        self.go_to(stop);
+        if self.refused != Some(stop) {
+            self.go_to(stop);
+        }
         Some(why)
     }
-
-    fn note(&self, stop: Stop) -> String {
-        let values = &self.values;
-        match (stop, values.place, values.key_place) {
-            (Stop::Place, ServerPlace::Region(at), _) => {
-                REGIONS.get(at).map(|(_, host)| host.to_string()).unwrap_or_default()
-            }
-            (Stop::Address, ServerPlace::SelfHosted, _) => "the address of the installation".into(),
-            (Stop::Address, ..) => "such as http://127.0.0.1:2024".into(),
-            (Stop::KeyPlace, ..) => "only where the key is; never the key itself".into(),
-            (Stop::Key, _, KeyPlace::File) => "a file that only you can read (chmod 600)".into(),
-            (Stop::Key, _, KeyPlace::Keychain) => match Keyring::parse(&values.key, &values.name) {
-                Ok(entry) => match entry.store_command() {
-                    Some(store) => format!("store it with: {store}"),
-                    None => "Runtail can't read this system's keychain; use a file or a command".into(),
-                },
-                Err(_) => String::new(),
-            },
-            (Stop::Key, _, KeyPlace::Command) => "a command that prints the key".into(),
-            (Stop::Workspace, ..) => "its id; only for keys of a whole organization".into(),
-            (Stop::Label, ..) => "PROD makes it read-only, unless --write is given".into(),
-            _ => String::new(),
-        }
-    }
-
-    /// Draws the form. Returns the position of the text cursor.
-    pub fn draw(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>, problem: Option<&str>) -> Option<(u16, u16)> {
-        let drawn = self.lines(usize::from(cx.session.overlay_area().w), problem);
-        let name = text::clean(&self.values.name);
-        let title = if self.is_new { "New profile".to_string() } else { format!("Profile {name}") };
-        let top = drawn.focus.1.saturating_sub(usize::from(cx.session.overlay_area().h));
-        let card =
-            card::Card { profile: &self.values.name, title, keys: self.keys(), lines: &drawn, top, has_pages: false };
-        card::draw(cx, canvas, &card)
-    }
-
-    /// Returns the key ids of the form with their labels. Keys without an id are typed.
-    pub fn keys(&self) -> Vec<(&'static str, String)> {
-        let mut keys = vec![("editor.preview", "check and use".to_string()), ("editor.next", "next field".into())];
-        if matches!(self.focus, Stop::Place | Stop::KeyPlace | Stop::Access) {
-            keys.insert(1, ("", "← → choose".into()));
-        }
-        keys.extend([
-            ("editor.form", "as TOML".to_string()),
-            ("editor.outside", "edit in $EDITOR".into()),
-            ("editor.back", "close, keeps the draft".into()),
-        ]);
-        keys
-    }
-
-    fn lines(&self, width: usize, problem: Option<&str>) -> FormLines {
-        let mut out = FormLines::default();
-        for stop in self.stops() {
-            let (label, is_required) = match stop {
-                Stop::Place => ("Server", true),
-                Stop::Address => ("URL", true),
-                Stop::KeyPlace => ("Key from", true),
-                Stop::Key => ("", false),
-                Stop::Name => ("Name", true),
-                Stop::Workspace => ("Workspace", false),
-                Stop::Label => ("Label", false),
-                Stop::Access => ("Access", false),
-            };
-            self.stop_lines(&mut out, stop, &format!("{label}{}", if is_required { " *" } else { "" }), width);
-        }
-        out.lines.push(Line::new());
-        let first = self.stops().into_iter().find_map(|stop| self.problem(stop));
-        let is_unread = self.reference().is_some_and(|one| matches!(self.references.get(&one), Some(Some(_))));
-        let (tone, said) = match (first, problem) {
-            (None, None) if is_unread => {
-                (Tone::Plain, "The key can't be read yet, so checking the profile will fail.".into())
-            }
-            (Some(why), _) => (Tone::Dim, format!("Not ready: {}", why.trim_end_matches('.'))),
-            (None, Some(why)) => (Tone::Bad, format!("✗ {why}")),
-            (None, None) => (
-                Tone::Plain,
-                "Ready. The profile is checked, then used in this session. The file is written only after you confirm the diff."
-                    .into(),
-            ),
-        };
-        out.lines.extend(wrap(&said, width).iter().map(|part| Line::of(tone, part)));
-        out
-    }
-
-    fn stop_lines(&self, out: &mut FormLines, stop: Stop, label: &str, width: usize) {
-        let is_focused = self.focus == stop;
-        let tone = if is_focused { Tone::Strong } else { Tone::Dim };
-        let label = mark(is_focused).with(tone, &format!("{} ", padded(label, NAMES)));
-        let values = &self.values;
-        let mut cursor = None;
-        let mut lines = match stop {
-            Stop::Place => choice(label, PLACES.map(|(place, name)| (place == values.place, name)), width),
-            Stop::KeyPlace => choice(label, KEY_PLACES.map(|(place, name)| (place == values.key_place, name)), width),
-            Stop::Access => choice(
-                label,
-                [(!values.is_read_only, "writes, after a preview"), (values.is_read_only, "read-only")],
-                width,
-            ),
-            _ => {
-                let value = match stop {
-                    Stop::Address => &values.address,
-                    Stop::Key => &values.key,
-                    Stop::Name => &values.name,
-                    Stop::Workspace => &values.workspace,
-                    _ => &values.label,
-                };
-                let room = FIELD.min(width.saturating_sub(LABELS + 4)).max(8);
-                let frame = if is_focused { Tone::Accent } else { Tone::Dim };
-                let (shown, column) = match is_focused {
-                    true => one_line(&self.input, room, true),
-                    false => (text::fit(&text::clean(value), room).into_owned(), None),
-                };
-                cursor = column.map(|column| (0, LABELS + 2 + column));
-                vec![label.with(frame, "[ ").with(Tone::Plain, &padded(&shown, room)).with(frame, " ]")]
-            }
-        };
-        let indent = " ".repeat(LABELS);
-        let problem = self.left.contains(&stop).then(|| self.problem(stop)).flatten();
-        let unread = self.reference().filter(|_| stop == Stop::Key).and_then(|one| self.references.get(&one).cloned());
-        match (problem.map(str::to_string), unread) {
-            (Some(why), _) | (None, Some(Some(why))) => lines.extend(problem_lines(&indent, &why, width)),
-            (None, Some(None)) => lines.push(Line::of(Tone::Dim, &format!("{indent}can be read"))),
-            (None, None) => {
-                let note = self.note(stop);
-                let shown = if note.is_empty() { Vec::new() } else { wrap(&note, width.saturating_sub(LABELS).max(8)) };
-                // Notes of other fields would be noise.
-                let shown = shown.iter().filter(|_| is_focused || stop == Stop::Key);
-                lines.extend(shown.map(|part| Line::of(Tone::Dim, &format!("{indent}{part}"))));
-            }
-        }
-        out.add(is_focused, Part { lines, cursor });
-    }
-}
-
-fn choice<const N: usize>(label: Line, options: [(bool, &str); N], width: usize) -> Vec<Line> {
-    let all = options.into_iter().map(|(is_chosen, name)| {
-        let mut line = Line::new();
-        option(&mut line, is_chosen, name);
-        line
-    });
-    flow(label, LABELS, all.collect(), width)
 }
 
 fn next_of<T: Copy + PartialEq>(all: &[(T, &str)], now: T, by: isize) -> T {
@@ -402,8 +349,22 @@ fn usual_name(place: ServerPlace) -> &'static str {
     match place {
         ServerPlace::Region(at) => REGIONS.get(at).map_or("us", |(tag, _)| tag),
         ServerPlace::SelfHosted => "self-hosted",
-        ServerPlace::AgentServer => "local",
+        ServerPlace::AgentServer | ServerPlace::AsWritten => "local",
     }
+}
+
+/// Returns where a profile comes from, if it is not in the file.
+fn source(session: &Session, name: &str) -> Option<&'static str> {
+    let Catalog { all, .. } = &session.catalog;
+    let known = all.iter().find(|known| known.profile.name == name)?;
+    Some(match () {
+        () if known.filed.is_some() => return None,
+        () if session.settings.demo => "of the demo",
+        () if known.typed.is_some() => "added in this session, not saved",
+        // The name that the configuration gives the profile of the official variables.
+        () if name == "env" => "from the environment, not in the file",
+        () => "from the command line, not in the file",
+    })
 }
 
 fn is_number(rest: &str) -> bool {

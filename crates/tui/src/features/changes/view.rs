@@ -56,6 +56,10 @@ pub(super) fn editor(editor: &Editor, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> O
             marked((Tone::Bad, "✗ "), Tone::Plain, &said, area.w.into())
         }
     };
+    let why = editor
+        .why_document()
+        .map(|why| marked((Tone::Plain, "  "), Tone::Dim, &format!("No form: {why}"), area.w.into()));
+    let state: Vec<Line> = state.into_iter().chain(why.into_iter().flatten()).collect();
     for (i, line) in state.iter().enumerate() {
         canvas.line(area.x, area.y + i as u16, area.w, line);
     }

@@ -6,7 +6,7 @@ use crate::input::keymap::Binding;
 use crate::session::{Component, Cx, Request, Requests};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
-use crate::widgets::line::{Line, Tone};
+use crate::widgets::line::{Line, Tone, wrap};
 use runtail_core::text;
 
 /// Widths from which the help has three and two columns.
@@ -16,6 +16,10 @@ const MARK: usize = 2;
 /// Maximum columns of the keys: beside other columns, and in a single one.
 const MAX_KEYS: usize = 10;
 const MAX_WIDE_KEYS: usize = 16;
+/// Columns between two columns.
+const GAP: usize = 2;
+/// Minimum columns of a sentence that is wrapped.
+const MIN_SENTENCE: usize = 24;
 /// The keys of the page.
 const KEYS: &str = "/ filter   ⏎ run   Tab other contexts   Esc close";
 
@@ -38,6 +42,34 @@ enum Cell {
     Head(String),
     /// A line, by its number.
     Item(usize),
+    /// More of the sentence of the line above: the number of the line, and which part it is.
+    More(usize, usize),
+}
+
+/// The columns of the help.
+struct Layout {
+    columns: Vec<Vec<Cell>>,
+    /// Columns of the keys and of the text, if the sentences are shown instead of the names, because all of them have room.
+    sentences: Option<(usize, usize)>,
+}
+
+/// Distributes the groups for a screen.
+fn layout(cx: &Cx<'_>, groups: &[HelpGroup]) -> Layout {
+    let (count, body) = (count(cx.session.size.0), body(cx));
+    let names = columns(groups, count, |_| 1);
+    if count == 1 {
+        return Layout { columns: names, sentences: None };
+    }
+    let keys =
+        groups.iter().flat_map(|group| &group.items).map(|item| text::width(&item.short_keys)).max().unwrap_or(0);
+    let keys = keys.min(MAX_KEYS);
+    let room = (usize::from(body.w) / count).saturating_sub(GAP + MARK + keys + 2);
+    let sentences = columns(groups, count, |item| wrap(&item.sentence, room.max(1)).len().max(1));
+    let has_room = room >= MIN_SENTENCE && sentences.iter().all(|cells| cells.len() <= usize::from(body.h));
+    match has_room {
+        true => Layout { columns: sentences, sentences: Some((keys, room)) },
+        false => Layout { columns: names, sentences: None },
+    }
 }
 
 impl HelpPage {
@@ -70,7 +102,7 @@ impl HelpPage {
 
     /// Moves to the same row of a neighboring column, or as near as possible.
     fn move_column(&mut self, cx: &Cx<'_>, right: bool) {
-        let columns = columns(&self.groups(cx), count(cx.session.size.0));
+        let Layout { columns, .. } = layout(cx, &self.groups(cx));
         let Some((column, row)) = place_of(&columns, self.at) else { return };
         let next = if right { column.checked_add(1) } else { column.checked_sub(1) };
         let Some(cells) = next.and_then(|next| columns.get(next)) else { return };
@@ -108,14 +140,14 @@ impl Component for HelpPage {
 
     /// A click chooses a line, and a click on the chosen one runs it.
     fn click(&mut self, cx: &Cx<'_>, x: u16, y: u16) -> Requests {
-        let columns = columns(&self.groups(cx), count(cx.session.size.0));
+        let Layout { columns, .. } = layout(cx, &self.groups(cx));
         let body = body(cx);
         let (column, row) = (cx.area.x + x - body.x, cx.area.y + y - body.y);
         let width = (usize::from(body.w) / columns.len().max(1)).max(1);
         let cell = columns.get(usize::from(column) / width).and_then(|cells| cells.get(self.top + usize::from(row)));
         match cell {
-            Some(Cell::Item(at)) if *at == self.at => return self.run_selected(cx),
-            Some(Cell::Item(at)) => self.at = *at,
+            Some(Cell::Item(at) | Cell::More(at, _)) if *at == self.at => return self.run_selected(cx),
+            Some(Cell::Item(at) | Cell::More(at, _)) => self.at = *at,
             _ => {}
         }
         Requests::none()
@@ -139,7 +171,7 @@ impl Component for HelpPage {
         let groups = self.groups(cx);
         let last = groups.iter().map(|group| group.items.len()).sum::<usize>().saturating_sub(1);
         self.at = self.at.min(last);
-        let columns = columns(&groups, count(cx.session.size.0));
+        let Layout { columns, .. } = layout(cx, &groups);
         let (room, all) = (usize::from(body(cx).h), columns.iter().map(Vec::len).max().unwrap_or(0));
         let row = place_of(&columns, self.at).map_or(0, |(_, row)| row);
         // The heading above the first line stays visible.
@@ -166,12 +198,12 @@ impl Component for HelpPage {
             let said = format!("No key here matches \"{}\". Press Tab for other contexts.", self.filter);
             canvas.line(body.x, body.y, body.w, &Line::of(Tone::Dim, &said));
         }
-        let columns = columns(&groups, count(w));
+        let Layout { columns, sentences } = layout(cx, &groups);
         let width = usize::from(body.w) / columns.len().max(1);
         for (n, cells) in columns.iter().enumerate() {
             let x = body.x + (n * width) as u16;
             // A gap between two columns.
-            let room = if n + 1 < columns.len() { width.saturating_sub(2) } else { width };
+            let room = if n + 1 < columns.len() { width.saturating_sub(GAP) } else { width };
             let is_wide = columns.len() == 1;
             let keys = key_width(cells, &items, is_wide);
             for (row, cell) in cells.iter().skip(self.top).take(body.h.into()).enumerate() {
@@ -179,10 +211,15 @@ impl Component for HelpPage {
                 match cell {
                     Cell::Blank => {}
                     Cell::Head(title) => canvas.line(x + MARK as u16, y, room as u16, &Line::of(Tone::Strong, title)),
-                    Cell::Item(at) => {
+                    Cell::Item(at) | Cell::More(at, _) => {
                         let Some(item) = items.get(*at) else { continue };
                         let is_selected = *at == self.at;
-                        canvas.line(x, y, room as u16, &item_line(item, keys, room, is_selected, is_wide));
+                        let line = match (sentences, cell) {
+                            (Some(room), Cell::More(_, part)) => sentence_line(item, room, *part, is_selected),
+                            (Some(room), _) => sentence_line(item, room, 0, is_selected),
+                            (None, _) => item_line(item, keys, room, is_selected, is_wide),
+                        };
+                        canvas.line(x, y, room as u16, &line);
                     }
                 }
             }
@@ -211,8 +248,9 @@ fn count(width: u16) -> usize {
 }
 
 /// Distributes groups among columns without splitting one, so that the longest column is as short as possible.
-fn columns(groups: &[HelpGroup], count: usize) -> Vec<Vec<Cell>> {
-    let heights: Vec<usize> = groups.iter().map(|group| group.items.len() + 2).collect();
+/// `rows` returns the rows of a line.
+fn columns(groups: &[HelpGroup], count: usize, rows: impl Fn(&HelpItem) -> usize) -> Vec<Vec<Cell>> {
+    let heights: Vec<usize> = groups.iter().map(|group| group.items.iter().map(&rows).sum::<usize>() + 2).collect();
     let longest = heights.iter().max().copied().unwrap_or(0);
     let all = heights.iter().sum::<usize>();
     let fits = |limit: &usize| {
@@ -238,8 +276,11 @@ fn columns(groups: &[HelpGroup], count: usize) -> Vec<Vec<Cell>> {
             column.push(Cell::Blank);
         }
         column.push(Cell::Head(group.title.clone()));
-        column.extend((item..item + group.items.len()).map(Cell::Item));
-        item += group.items.len();
+        for one in &group.items {
+            column.push(Cell::Item(item));
+            column.extend((1..rows(one)).map(|part| Cell::More(item, part)));
+            item += 1;
+        }
     }
     columns
 }
@@ -274,6 +315,16 @@ fn item_line(item: &HelpItem, keys: usize, width: usize, is_selected: bool, is_w
     Line::of(Tone::Accent, mark).with(Tone::Accent, &shown).with(tone, &gap).with(tone, said)
 }
 
+/// Returns a row of a line with its whole sentence.
+fn sentence_line(item: &HelpItem, (keys, room): (usize, usize), part: usize, is_selected: bool) -> Line {
+    let mark = if is_selected { "▌ " } else { "  " };
+    let shown = if part == 0 { text::fit(&item.short_keys, keys).into_owned() } else { String::new() };
+    let gap = " ".repeat((keys + 2).saturating_sub(text::width(&shown)));
+    let tone = if is_selected { Tone::Strong } else { Tone::Plain };
+    let said = wrap(&item.sentence, room.max(1)).into_iter().nth(part).unwrap_or_default();
+    Line::of(Tone::Accent, mark).with(Tone::Accent, &shown).with(tone, &gap).with(tone, &said)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -288,7 +339,7 @@ mod tests {
     fn groups_are_spread_evenly_and_stay_whole() {
         let groups = [group(5), group(10), group(4), group(3), group(9), group(9)];
         for count in 1..=4 {
-            let columns = columns(&groups, count);
+            let columns = columns(&groups, count, |_| 1);
             assert!(columns.len() <= count);
             let cells: Vec<&Cell> = columns.iter().flatten().collect();
             let items: Vec<usize> =
@@ -296,7 +347,15 @@ mod tests {
             assert_eq!(items, (0..40).collect::<Vec<_>>(), "every line once, in order");
             assert_eq!(cells.iter().filter(|cell| matches!(cell, Cell::Head(_))).count(), groups.len());
         }
-        assert_eq!(columns(&groups, 3).iter().map(Vec::len).max(), Some(21));
-        assert_eq!(columns(&[], 3), [Vec::new()]);
+        assert_eq!(columns(&groups, 3, |_| 1).iter().map(Vec::len).max(), Some(21));
+        assert_eq!(columns(&[], 3, |_| 1), [Vec::new()]);
+    }
+
+    #[test]
+    fn lines_with_several_rows_stay_together() {
+        let columns = columns(&[group(2), group(1)], 2, |_| 3);
+        let expected = [Cell::Head("T".into()), Cell::Item(0), Cell::More(0, 1), Cell::More(0, 2)];
+        assert_eq!(columns[0][..4], expected);
+        assert_eq!(columns.iter().map(Vec::len).collect::<Vec<_>>(), [7, 4]);
     }
 }

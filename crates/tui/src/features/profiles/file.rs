@@ -65,7 +65,8 @@ impl Page for Save {
     fn lines(&self, _cx: &Cx<'_>, width: usize) -> Vec<Line> {
         let width = width.saturating_sub(GUTTER.into());
         let mut lines = self.import.as_deref().map(|import| self.import_lines(import, width)).unwrap_or_default();
-        lines.extend(draft_lines(&self.draft, width));
+        let is_edit = self.import.is_none() && self.draft.typed().next().is_some();
+        lines.extend(draft_lines(&self.draft, is_edit, width));
         lines
     }
 
@@ -144,7 +145,7 @@ impl Save {
 }
 
 /// Returns the lines of the diff.
-fn draft_lines(draft: &Draft, width: usize) -> Vec<Line> {
+fn draft_lines(draft: &Draft, is_edit: bool, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut add = |tone, text: &str| lines.extend(wrap(text, width).iter().map(|text| Line::of(tone, text)));
     if draft.is_new() {
@@ -155,6 +156,14 @@ fn draft_lines(draft: &Draft, width: usize) -> Vec<Line> {
         );
     } else {
         add(Tone::Plain, "Changes to the file (everything else is unchanged):");
+    }
+    match draft.renamed() {
+        Some(name) => {
+            let said = format!("{name} is renamed once they are written. What is open of it closes then.");
+            add(Tone::Dim, &text::clean(&said));
+        }
+        None if is_edit => add(Tone::Dim, "The edit stays in this session either way; Esc writes nothing."),
+        None => {}
     }
     add(Tone::Plain, "");
     for line in draft.diff() {

@@ -12,7 +12,7 @@ use runtail_core::text;
 /// Width from which the screen is centered.
 const WIDE: u16 = 100;
 /// Columns of the choices when the screen is centered: mark, number, name and reason.
-const BLOCK: u16 = 76;
+const BLOCK: u16 = 74;
 /// Column of the names behind mark and number.
 const NAME: usize = 5;
 /// Columns of the names.

@@ -8,8 +8,8 @@ use crate::session::subject::Subject;
 use crate::session::{Request, Requests, Route};
 use jiff::Timestamp;
 use runtail_api::ApiError;
-use runtail_core::config::edit::{profile_of, profile_template};
-use runtail_core::config::{ConfigError, Draft, Profile, SecretSource};
+use runtail_core::config::edit::{edited_profile, name_of, profile_template};
+use runtail_core::config::{ConfigError, Draft, Profile, SecretSource, looks_like_key};
 use std::sync::Arc;
 
 /// Returns the only agent server of profiles without a control plane: there is nothing else to choose.
@@ -28,6 +28,7 @@ impl Catalog {
             ProfileRequest::Test(name) => self.test_profile(&name),
             ProfileRequest::UseAnyway(name) => self.use_anyway(&name),
             ProfileRequest::Edit(name) => self.edit_profile(name.as_deref()),
+            ProfileRequest::Define(was, text) => self.define_edited(was, text),
             ProfileRequest::DraftFile => self.draft_file(),
             ProfileRequest::Import => match &self.origin.file {
                 None => Requests::error("No home directory found; use --config FILE."),
@@ -70,6 +71,7 @@ impl Catalog {
     /// Tests a profile, and shows each check on a page. If its newest definition is not used yet, a successful test activates it.
     fn test_profile(&mut self, name: &str) -> Requests {
         let pending = self.known(name).is_some_and(|known| self.is_pending(known));
+        self.known_mut(name).into_iter().for_each(|known| known.checks.clear());
         let requests = self.try_profile(name, if pending { AfterTest::Use } else { AfterTest::Nothing });
         match self.known(name) {
             Some(known) => requests.and(Route::DoctorOf(Arc::new(known.profile.clone()))),
@@ -161,12 +163,56 @@ impl Catalog {
 
     /// Opens the editor for a profile, or for a new one.
     fn edit_profile(&self, name: Option<&str>) -> Requests {
+        let key = name.and_then(|name| self.known(name)).and_then(|known| known.profile.key.as_ref());
+        if let (Some(name), Some(SecretSource::Command(words))) = (name, key)
+            && words.iter().any(|word| looks_like_key(word))
+        {
+            return Requests::error(format!(
+                "The command of {name} has a key in it, so the profile isn't shown here. Change it in the file."
+            ));
+        }
         let mut text = self.text_of(name);
         if name.is_none() && self.known("us").is_none() {
             // The template's region is a better name than "new".
             text = text.replacen("[profiles.new]", "[profiles.us]", 1);
         }
         Route::Edit(Subject::Profile(name.map(Into::into)), text).into()
+    }
+
+    /// Defines an edited profile. One that gets another name is only renamed in the file, which is shown first: what is open of it
+    /// would close.
+    fn define_edited(&mut self, was: Option<Arc<str>>, text: String) -> Requests {
+        let new = name_of(&text).unwrap_or_default();
+        let is_renamed = was.as_deref() != Some(new.as_str());
+        if is_renamed && self.known(&new).is_some() {
+            return Requests::error(format!("There is already a profile named {new}. Nothing was changed."));
+        }
+        let Some((was, known)) = was.filter(|_| is_renamed).and_then(|was| Some((was.clone(), self.known(&was)?)))
+        else {
+            return Request::DefineProfile(text).into();
+        };
+        match (&known.filed, &self.origin.file) {
+            (Some(_), Some(_)) if self.origin.names.iter().any(|name| **name == *was) => Requests::error(format!(
+                "{was} was chosen on the command line, so it can't be renamed in this session. Nothing was changed."
+            )),
+            (Some(_), Some(file)) => {
+                // Closing the form keeps its draft, for the case that nothing is written.
+                let effect = Effect::DraftRename(file.clone(), was, text.into());
+                Requests::from(Request::Close).and(effect)
+            }
+            _ => {
+                if self.used(&was).is_none() {
+                    self.all.retain(|known| known.profile.name != *was || known.typed.is_none());
+                }
+                Request::DefineProfile(text).into()
+            }
+        }
+    }
+
+    /// Drafts the file with the edited text of one profile, if it differs from the file.
+    pub fn draft_of(&self, text: &str) -> Option<Effect> {
+        let typed = self.known(&name_of(text)?)?.typed.clone()?;
+        Some(Effect::DraftFile(self.origin.file.clone()?, vec![typed]))
     }
 
     /// Defines a profile for this session by its text (see [`runtail_core::config::edit`]). Does not write the file.
@@ -204,7 +250,9 @@ impl Catalog {
     /// The problem of the text, with its position.
     pub fn read(&self, text: &str) -> Result<Profile, ConfigError> {
         let Origin { file, read_only, write, .. } = &self.origin;
-        let mut profile = profile_of(text, file.as_deref())?;
+        // Unknown settings that it had before are kept.
+        let before = name_of(text).map(|name| self.text_of(Some(&name))).unwrap_or_default();
+        let mut profile = edited_profile(text, &before, file.as_deref())?;
         profile.seal(*read_only, *write);
         Ok(profile)
     }
@@ -236,7 +284,8 @@ impl Catalog {
                 // Later edits are not in the file.
                 let is_in = |typed: &str| draft.typed().any(|text| text == typed);
                 for known in &mut self.all {
-                    known.typed.take_if(|typed| is_in(typed));
+                    let is_renamed = draft.renamed() == Some(known.profile.name.as_str());
+                    known.typed.take_if(|typed| is_renamed || is_in(typed));
                 }
                 Requests::info(format!("{} was written.", draft.path.display()))
             }

@@ -1,5 +1,6 @@
 //! The page of all profiles: their use, servers, keys and states.
 
+use super::details::details;
 use crate::input::action::{Action, Context};
 use crate::session::catalog::{AfterTest, ProfileEntry};
 use crate::session::page::overlay_frame;
@@ -7,7 +8,7 @@ use crate::session::request::ProfileRequest;
 use crate::session::{Component, Cx, Requests};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
-use crate::widgets::line::{Line, Tone, wrap, wrap_indented};
+use crate::widgets::line::{Line, Tone};
 use crate::widgets::list::Picker;
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind};
@@ -107,7 +108,7 @@ fn draw(page: &ProfilesPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     }
     let below = area.y + 2 + rows as u16;
     let room = area.h.saturating_sub(2 + rows as u16);
-    for (i, line) in details(page, cx, usize::from(area.w)).iter().take(usize::from(room)).enumerate() {
+    for (i, line) in details(page.selected(cx), cx, usize::from(area.w)).iter().take(usize::from(room)).enumerate() {
         canvas.line(area.x, below + i as u16, area.w, line);
     }
 }
@@ -315,61 +316,6 @@ fn next_age(cx: &Cx<'_>) -> Option<Duration> {
     let tests = cx.session.catalog.all.iter().filter_map(|known| known.tested_at);
     let ages = checks.chain(tests).filter_map(|at| Duration::try_from(cx.session.now - at).ok());
     ages.map(text::age_unit).min()
-}
-
-/// Returns the details of the selected profile, and the problem of the file.
-fn details(page: &ProfilesPage, cx: &Cx<'_>, width: usize) -> Vec<Line> {
-    let mut lines = Vec::new();
-    if let Some(problem) = &cx.session.catalog.problem {
-        lines.push(Line::of(Tone::Bad, "✗ ").with(Tone::Plain, "The current file is not in use:"));
-        lines.extend(wrap(&problem.to_string(), width).iter().map(|text| Line::of(Tone::Plain, &format!("  {text}"))));
-        lines.push(Line::new());
-    }
-    let Some(known) = page.selected(cx) else { return lines };
-    let profile = &known.profile;
-    let mut field = |name: &str, value: String| {
-        for (i, text) in wrap_indented(&value, width.saturating_sub(12)).iter().enumerate() {
-            lines.push(Line::of(Tone::Dim, &format!("{:<12}", if i == 0 { name } else { "" })).with(Tone::Plain, text));
-        }
-    };
-    if let Some(url) = &profile.control_plane {
-        field("deployments", url.to_string());
-    }
-    for (name, url) in &profile.agent_servers {
-        field("server", format!("{url}  ({name})"));
-    }
-    let has_key = profile.key.is_some() || profile.bearer.is_some();
-    let no_workspace = if has_key { "from the key" } else { "none" };
-    field("workspace", profile.workspace.clone().unwrap_or_else(|| no_workspace.into()));
-    for (name, source) in [("key", &profile.key), ("bearer", &profile.bearer)] {
-        if let Some(source) = source {
-            field(name, source.to_string());
-        }
-    }
-    let used = cx.session.catalog.used(&profile.name);
-    match &used.unwrap_or(profile).sealed {
-        Some(why) => field("writing", format!("no: {why}")),
-        None => field("writing", "allowed".into()),
-    }
-    if !profile.deployments.is_empty() {
-        field("pinned", format!("{} deployments", profile.deployments.len()));
-    }
-    match (&known.typed, &known.filed) {
-        (Some(_), Some(_)) => field("defined", "edited here for this session; the file differs".into()),
-        (Some(_), None) => field("defined", "edited here for this session".into()),
-        _ => {}
-    }
-    let polled = || cx.session.profile(&profile.name).filter(|_| used.is_some()).and_then(|state| state.error.as_ref());
-    let tested = known.last_test.as_ref().and_then(|(_, result)| result.as_ref().err());
-    if let Some(error) = tested.or_else(polled) {
-        if let Some(cure) = crate::session::cure::cure(profile, error, Some(&cx.session.key("profiles.test"))) {
-            field("to do", text::capitalized(&cure));
-        }
-        field("checked", error.story());
-    } else if cx.session.catalog.is_pending(known) && known.running_test.is_none() {
-        field("checked", "not in use yet; the previous definition applies".into());
-    }
-    lines
 }
 
 #[cfg(test)]

@@ -18,7 +18,15 @@ pub(super) const ROWS: &[Binding] = &[
     )
     .named("Use only this profile"),
     bind("profiles.add", Profiles, &["a"], A::Add, "add", "Add a profile").named("Add a profile"),
-    bind("profiles.edit", Profiles, &["Enter"], A::Edit, "edit", "Edit (this session only)").named("Edit the profile"),
+    bind(
+        "profiles.edit",
+        Profiles,
+        &["Enter"],
+        A::Edit,
+        "edit",
+        "Edit it in a form, then show the changed lines of the file",
+    )
+    .named("Edit the profile"),
     bind("profiles.save", Profiles, &["s"], A::Save, "save", "Show the diff, then write the file")
         .named("Save the profiles"),
     bind("browse.open", Browse, &["Enter"], A::Open, "open", "An integration's repositories, else every field")

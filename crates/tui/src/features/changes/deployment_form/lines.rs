@@ -117,7 +117,8 @@ impl DeploymentForm {
         mark(is_focused).with(tone, &format!("{} ", padded(&format!("{name}{star}"), NAMES)))
     }
 
-    /// Adds the note beside a line where it fits; else below it while the element has the focus. Problems are always shown.
+    /// Adds the note beside a line where it fits; else below it while the element has the focus and no problem. Problems are always
+    /// shown.
     fn finish(
         &self,
         out: &mut FormLines,
@@ -130,12 +131,12 @@ impl DeploymentForm {
         let is_focused = self.focus == stop;
         let problem = self.left.contains(&stop).then(|| self.problem(cx, stop)).flatten();
         let indent = " ".repeat(LABELS.min(width / 3));
-        if let Some(line) = lines.first_mut().filter(|_| !note.is_empty() && problem.is_none()) {
+        if let Some(line) = lines.first_mut().filter(|_| !note.is_empty()) {
             let room = width.saturating_sub(NOTES);
             if room >= NOTE_ROOM && text::width(note) <= room && line.width() < NOTES - 1 {
                 line.push(Tone::Plain, &" ".repeat(NOTES - line.width()));
                 line.push(Tone::Dim, note);
-            } else if is_focused {
+            } else if is_focused && problem.is_none() {
                 let parts = wrap(note, width.saturating_sub(indent.len()).max(8));
                 lines.extend(parts.iter().map(|part| Line::of(Tone::Dim, &format!("{indent}{part}"))));
             }
@@ -185,7 +186,12 @@ impl DeploymentForm {
             }
             _ => self.text_lines(entry, label, width),
         };
-        self.finish(out, cx, stop, (lines, cursor), &self.note(cx, entry), width);
+        let mut note = self.note(cx, entry);
+        let is_empty = self.shown_value(entry.path).is_empty() && self.current.get(entry.path).is_empty();
+        if note.is_empty() && is_focused && is_empty && cursor.is_some() {
+            note = example(entry.placeholder);
+        }
+        self.finish(out, cx, stop, (lines, cursor), &note, width);
     }
 
     fn text_lines(&self, entry: Entry, mut label: Line, width: usize) -> (Vec<Line>, Option<usize>) {
@@ -195,7 +201,12 @@ impl DeploymentForm {
         let value = self.shown_value(entry.path);
         let current = self.current.get(entry.path);
         let (tone, shown, column) = if value.is_empty() {
-            let placeholder = if current.is_empty() { entry.placeholder } else { current };
+            // The example of an empty field makes way for the text; it is in the note then.
+            let placeholder = match current {
+                "" if is_focused => "",
+                "" => entry.placeholder,
+                current => current,
+            };
             (Tone::Dim, text::fit(placeholder, room).into_owned(), is_focused.then_some(0))
         } else if is_focused {
             let (shown, column) = one_line(&self.input, room, true);
@@ -305,6 +316,12 @@ impl DeploymentForm {
             false => (Tone::Plain, parts.join(" · ")),
         }
     }
+}
+
+/// Returns the note about the placeholder of a field: an example, or what the field is.
+fn example(placeholder: &str) -> String {
+    let is_said = placeholder.is_empty() || placeholder.starts_with("the ") || placeholder.starts_with("of ");
+    if is_said { placeholder.into() } else { format!("such as {placeholder}") }
 }
 
 /// Returns the options of a choice. A value that is none of them is an option too.
