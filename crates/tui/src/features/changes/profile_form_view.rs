@@ -81,6 +81,9 @@ impl ProfileFields {
         let first = self.stops().into_iter().find_map(|stop| self.problem(stop));
         let is_unread = self.reference().is_some_and(|one| matches!(self.references.get(&one), Some(Some(_))));
         match (first, &self.found) {
+            (Some(_), _) if self.refused.is_some() => {
+                (Tone::Dim, "Not ready: enter where the key is, never the key itself.".into())
+            }
             (Some(why), _) => (Tone::Dim, format!("Not ready: {}.", lowered(&why).trim_end_matches('.'))),
             (None, Some((_, why))) => (Tone::Bad, format!("✗ {why}")),
             (None, None) if is_unread => {
