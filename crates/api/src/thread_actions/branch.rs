@@ -43,19 +43,33 @@ impl AgentServer {
     /// Reads the history of a thread back to the input of the run that wrote a checkpoint. Nothing is known of a history that
     /// can't be read.
     pub(super) async fn past_of(&self, base: &Base, newest_run: Option<String>) -> Past {
-        let read = |json: &str| Some((StateFacts::read(json).ok()?, Checkpoint::read(json)));
         let mut wanted = Some(base.id.clone());
         // Parents follow their children.
-        let is_input = |(state, _): &(StateFacts, Option<Checkpoint>)| {
+        let is_input = |state: &StateFacts| {
             if state.checkpoint_id != wanted {
                 return false;
             }
             wanted.clone_from(&state.parent_id);
             state.source == "input" || wanted.is_none()
         };
+        self.past(base, newest_run, is_input).await
+    }
+
+    /// Does the same, back to the input of a run.
+    pub(super) async fn past_until_input(&self, base: &Base, run: &str, newest_run: Option<String>) -> Past {
+        self.past(base, newest_run, |state| state.source == "input" && state.run_id.as_deref() == Some(run)).await
+    }
+
+    async fn past(
+        &self,
+        base: &Base,
+        newest_run: Option<String>,
+        mut is_last: impl FnMut(&StateFacts) -> bool,
+    ) -> Past {
+        let read = |json: &str| Some((StateFacts::read(json).ok()?, Checkpoint::read(json)));
         let id = |(state, _): &(StateFacts, Option<Checkpoint>)| state.checkpoint_id.clone();
-        let entries = self.read_history(&base.thread, read, id, is_input).await.unwrap_or_default();
-        Past::new(base, entries, newest_run)
+        let entries = self.read_history(&base.thread, read, id, |(state, _)| is_last(state)).await;
+        Past::new(base, entries.unwrap_or_default(), newest_run)
     }
 }
 
@@ -85,18 +99,39 @@ impl Past {
         let at = self.tree.find(&base.id);
         let mut steps = self.next_steps(base, next);
         if *next.nodes == base.facts.next {
-            steps.extend(self.followed(base));
+            steps.extend(self.followed(&base.id, &base.facts.next));
         }
         steps.extend(at.and_then(|at| self.skipped(at)));
+        Branch { steps, repeats: self.repeats(base, next), ..self.from(base) }
+    }
+
+    /// Returns a branch without its steps.
+    fn from(&self, base: &Base) -> Branch {
+        let at = self.tree.find(&base.id);
         Branch {
             checkpoint_id: base.id.clone(),
             step: base.facts.step,
             writers: at.map(|at| self.tree.writers(at)).unwrap_or_default(),
             created_at: base.facts.created_at,
             is_newest: base.is_newest,
-            steps,
-            repeats: self.repeats(base, next),
+            ..Branch::default()
         }
+    }
+
+    /// Returns the branch that a run with the input of an earlier run makes. What followed that input likely follows again.
+    pub(super) fn rerun(&self, base: &Base, run: &str) -> Branch {
+        let is_its = |state: &&StateFacts| state.source == "input" && state.run_id.as_deref() == Some(run);
+        let input = self.states.iter().find(is_its);
+        let start = BranchStep {
+            kind: Kind::RunsAgain,
+            nodes: vec![START.into()],
+            certain: true,
+            run_id: None,
+            detail: "the graph starts with the same input".into(),
+        };
+        let followed = input.and_then(|input| Some(self.followed(input.checkpoint_id.as_deref()?, &input.next)));
+        let steps = std::iter::once(start).chain(followed.unwrap_or_default()).collect();
+        Branch { steps, ..self.from(base) }
     }
 
     /// Returns the steps that run first. Parallel nodes share one if nothing else is known of them.
@@ -167,15 +202,15 @@ impl Past {
 
     /// Returns the steps that followed the next nodes of a checkpoint. There are none if it was never continued, or if that is
     /// unknown.
-    fn followed(&self, base: &Base) -> Vec<BranchStep> {
-        let Some(first) = self.child_of(&base.id) else { return Vec::new() };
+    fn followed(&self, id: &str, next: &[String]) -> Vec<BranchStep> {
+        let Some(first) = self.child_of(id) else { return Vec::new() };
         let mut steps: Vec<BranchStep> = Vec::new();
-        let (mut before, mut at) = (&base.facts.next, Some(first));
+        let (mut before, mut at) = (next, Some(first));
         for _ in 0..MAX_COUNTED {
             let Some(state) = at else { break };
             let then = state.checkpoint_id.as_deref().and_then(|id| self.child_of(id));
             // A run from a checkpoint begins with a copy of it.
-            let is_copy = state.source == "fork" && state.next == *before;
+            let is_copy = state.source == "fork" && state.next == before;
             let step = match (state.next.is_empty(), then) {
                 _ if is_copy => None,
                 (false, _) => Some(self.likely(state, then)),
@@ -189,7 +224,7 @@ impl Past {
             };
             // A node that repeats itself is listed once.
             steps.extend(step.filter(|step| steps.last() != Some(step)));
-            (before, at) = (&state.next, then);
+            (before, at) = (state.next.as_slice(), then);
         }
         if steps.is_empty() {
             let end = likely_step(vec!["the end of the graph".into()], String::new());

@@ -207,3 +207,23 @@ fn a_task_that_keeps_its_answer_does_not_ask_again() {
     // What decides about the nodes is said where nothing else is known of them.
     assert_eq!(detail(true, "a condition decides"), "Runs again | ask | likely | a condition decides");
 }
+
+#[test]
+fn an_input_that_runs_again_likely_leads_to_the_same_steps() {
+    let states = [
+        state("d", Some("c"), "loop", &[], 3),
+        state("c", Some("b"), "loop", &["chat"], 2),
+        state("b", Some("a"), "input", &["__start__"], 1),
+        state("a", None, "loop", &[], 0),
+    ];
+    let base = base_of(&states[0], true);
+    let entry = |state: &Value| (StateFacts::read(&state.to_string()).unwrap(), Checkpoint::read(&state.to_string()));
+    let past = Past::new(&base, states.iter().map(entry).collect(), None);
+    let start = "Runs again | __start__ | certain | the graph starts with the same input";
+    let branch = past.rerun(&base, "run-of-b");
+    assert_eq!(branch.writers, ["chat"]);
+    let chat = "Then likely | chat | as in run-of-d | models and conditions may choose differently";
+    assert_eq!(rows(&branch), [start, chat]);
+    // Its steps are not known.
+    assert_eq!(rows(&past.rerun(&base, "another")), [start]);
+}

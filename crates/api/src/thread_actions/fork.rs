@@ -190,6 +190,12 @@ impl AgentServer {
         Some(past.branch(&base, &next))
     }
 
+    /// Returns what a run from the newest checkpoint with the input of an earlier run runs; nothing if that can't be read.
+    pub(super) async fn steps_of_run(&self, thread: &str, loaded: &LoadedThread, run: &str) -> Option<Branch> {
+        let base = self.base_of(thread, loaded, None).await.ok()?;
+        Some(self.past_until_input(&base, run, loaded.newest_run()).await.rerun(&base, run))
+    }
+
     /// Returns what a run after an edit runs.
     async fn edited_branch(&self, loaded: &LoadedThread, base: &Base, edit: &StateEdit) -> Result<Branch, PlanError> {
         let past = self.past_of(base, loaded.newest_run()).await;

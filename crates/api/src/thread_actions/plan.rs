@@ -156,8 +156,7 @@ impl AgentServer {
         self.plan_start(thread, title, body, &loaded, notes, None)
     }
 
-    /// Plans a retry, else a run of the last input. `has_steps`: the preview of a retry lists its steps, which takes more
-    /// requests.
+    /// Plans a retry, else a run of the last input. `has_steps`: the preview lists the steps, which takes more requests.
     pub(super) async fn plan_again(
         &self,
         thread: &str,
@@ -185,7 +184,13 @@ impl AgentServer {
                 }
                 Ok(plan)
             }
-            status => self.plan_rerun(thread, &loaded, &status, limit),
+            status => {
+                let (mut plan, run) = self.plan_rerun(thread, &loaded, &status, limit)?;
+                if has_steps {
+                    plan.preview.branch = self.steps_of_run(thread, &loaded, &run).await;
+                }
+                Ok(plan)
+            }
         }
     }
 
@@ -257,13 +262,14 @@ impl AgentServer {
         self.plan_start(thread, title, body, loaded, notes, choice)
     }
 
+    /// Plans to run an input again. Returns the run that had it, too.
     fn plan_rerun(
         &self,
         thread: &str,
         loaded: &LoadedThread,
         status: &ThreadStatus,
         limit: Option<u64>,
-    ) -> Result<ThreadPlan, PlanError> {
+    ) -> Result<(ThreadPlan, String), PlanError> {
         let Some(runs) = loaded.runs.as_deref() else {
             return Err(unfit(
                 "This server offers no records of runs, so their inputs can't be run again. A new run takes any input.",
@@ -279,7 +285,8 @@ impl AgentServer {
                     let mut notes = rerun_notes(run, back, status, &omitted);
                     let choice = raised(&mut body, loaded.reached_limit(status), limit, &mut notes);
                     let title = format!("Run again on thread {}", short_id(thread));
-                    return self.plan_start(thread, title, body, loaded, notes, choice);
+                    let plan = self.plan_start(thread, title, body, loaded, notes, choice)?;
+                    return Ok((plan, run.run_id.clone()));
                 }
                 Err(reason) if why.is_empty() => why = format!("Run {}: {reason}.", short_id(&run.run_id)),
                 Err(_) => {}

@@ -102,7 +102,9 @@ impl AgentServer {
         }
         notes.extend(omitted_note(&omitted));
         let title = format!("Run the input of run {name} again on thread {}", short_id(thread));
-        self.plan_start(thread, title, body, &loaded, notes, None)
+        let mut plan = self.plan_start(thread, title, body, &loaded, notes, None)?;
+        plan.preview.branch = self.steps_of_run(thread, &loaded, run).await;
+        Ok(plan)
     }
 
     /// Returns the record of a run of a loaded thread, which may list only the newest ones.
