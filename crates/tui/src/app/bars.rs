@@ -12,7 +12,6 @@ use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::status::{STUCK, tones};
 use crate::widgets::text_input::TextInput;
-use ratatui::buffer::Buffer;
 use runtail_api::{ApiError, Kind};
 use runtail_core::text;
 use std::time::Duration;
@@ -290,48 +289,17 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     }
     let keys = hint_line(app, usize::from(area.w));
     canvas.line(area.x, area.y, area.w, &keys);
-    let Some(mut notice) = notice_line(app, area.w.saturating_sub(NOTICE_MARGIN)) else { return };
+    let Some(notice) = notice_line(app, area.w.saturating_sub(NOTICE_MARGIN)) else { return };
     // The keys keep their place: a notice that doesn't fit beside them is above them.
-    let room = match notice_is_above(&keys, &notice, area.w) {
-        true => notice_row(canvas.buffer, area, notice.width() as u16),
-        false => Area { w: area.w.saturating_sub(1), ..area },
-    };
-    if notice.width() > usize::from(room.w)
-        && let Some(shorter) = notice_line(app, room.w)
-    {
-        notice = shorter;
+    let above = u16::from(notice_is_above(&keys, &notice, area.w));
+    let (room, y) = (area.w.saturating_sub(1), area.y.saturating_sub(above));
+    let width = (notice.width() as u16).min(room);
+    let x = area.x + room - width;
+    if above > 0 {
+        // A page that leaves no row free has a style there, to which that of the notice would be added.
+        canvas.clear(Area { x: x.saturating_sub(1), y, w: width + 2, h: 1 });
     }
-    let width = (notice.width() as u16).min(room.w);
-    let x = room.x + room.w - width;
-    if room.y != area.y {
-        // What was there has a style, to which that of the notice would be added.
-        canvas.clear(Area { x: x.saturating_sub(1), y: room.y, w: width + 2, h: 1 });
-    }
-    canvas.pieces(x, room.y, width, &notice.left);
-}
-
-/// Returns the part of the last body row for a notice of a width: the row above the footer if it is free or the plain line of a
-/// frame, else the row above that, inside the frame.
-fn notice_row(buffer: &Buffer, footer: Area, width: u16) -> Area {
-    let last = footer.y.saturating_sub(1);
-    let symbol = |x: u16, y: u16| buffer.cell((x, y)).map_or(" ", |cell| cell.symbol());
-    let whole = Area { y: last, w: footer.w.saturating_sub(1), ..footer };
-    let from = whole.w.saturating_sub(width + 1);
-    if (from..footer.w).all(|x| symbol(x, last) == " ") {
-        return whole;
-    }
-    let is_frame = symbol(footer.w.saturating_sub(1), last) == "╯";
-    // The corner and a bit of the line stay.
-    let edge = Area { w: footer.w.saturating_sub(3), ..whole };
-    if is_frame && (edge.w.saturating_sub(width + 2)..=edge.w).all(|x| symbol(x, last) == "─") {
-        return edge;
-    }
-    let y = if is_frame { last.saturating_sub(1) } else { last };
-    let ends = |column: Option<u16>| column.filter(|x| symbol(*x, y) == "│");
-    let used = |x: &u16| symbol(*x, y) != " ";
-    let start = ends((0..footer.w).find(used)).map_or(0, |x| x + 2);
-    let end = ends((0..footer.w).rev().find(used)).map_or(footer.w, |x| x).saturating_sub(1);
-    Area { x: start, y, w: end.saturating_sub(start), h: 1 }
+    canvas.pieces(x, y, width, &notice.left);
 }
 
 /// Returns whether the notice is drawn above the footer.
@@ -348,8 +316,8 @@ fn notice_is_above(keys: &Line, notice: &Line, width: u16) -> bool {
     keys.width() + notice.width() + 2 > usize::from(width)
 }
 
-/// Columns that a notice leaves free, so that the longest one fits into the line of a frame, between its corners.
-const NOTICE_MARGIN: u16 = 6;
+/// Columns that a notice leaves free: one at each edge of the screen.
+const NOTICE_MARGIN: u16 = 2;
 
 /// Returns the first line of the newest notice, in at most `width` columns: plain for the answer to a key, with a glyph for news from elsewhere.
 fn notice_line(app: &App, width: u16) -> Option<Line> {

@@ -6,6 +6,7 @@ use crate::input::action::Context;
 impl App {
     /// Adjusts every component to its contents and the screen size.
     pub fn relayout(&mut self) {
+        self.session.has_notice_row = super::bars::has_notice_above(self);
         let revisions = self.pane_cx(Pane::Revisions).area;
         self.with_deployments(Pane::Deployments, |deployments, cx| {
             deployments.relayout(cx.area, revisions, cx.session);

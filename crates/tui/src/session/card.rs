@@ -23,7 +23,7 @@ pub struct Card<'a> {
 
 /// Draws a card. Returns the position of the text cursor.
 pub fn draw(cx: &Cx<'_>, canvas: &mut Canvas<'_>, card: &Card<'_>) -> Option<(u16, u16)> {
-    let (w, h) = cx.session.size;
+    let (w, h) = cx.session.page_size();
     let inner = cx.session.overlay_area();
     let mut label = Line::new();
     if let Some(name) = cx.session.profile(card.profile).and_then(|profile| profile.label.as_deref()) {
@@ -57,7 +57,7 @@ fn fitting(cx: &Cx<'_>, keys: &[(&'static str, String)], hidden: &str) -> Vec<(&
     let head = (!hidden.is_empty()).then(|| ("", hidden.to_string()));
     let mut parts: Vec<(&str, String)> = head.into_iter().chain(named).collect();
     let width = |said: &str| text::width(said) + 3;
-    let room = usize::from(cx.session.size.0).saturating_sub(2);
+    let room = usize::from(cx.session.page_size().0).saturating_sub(2);
     if parts.iter().map(|(_, said)| width(said)).sum::<usize>() <= room {
         return parts;
     }

@@ -105,6 +105,8 @@ pub struct Session {
     pub now: Timestamp,
     /// Columns and rows of the terminal.
     pub size: (u16, u16),
+    /// Whether the row above the footer belongs to a notice that has no room in the footer.
+    pub has_notice_row: bool,
     /// The profiles in use, in their order.
     pub profiles: Vec<ProfileState>,
     /// All known profiles.
@@ -148,6 +150,7 @@ impl Session {
             prefs: ViewPrefs::default(),
             now,
             size,
+            has_notice_row: false,
             profiles,
             catalog: Catalog::default(),
             window_focused: true,
@@ -329,9 +332,14 @@ impl Session {
         self.size.0 >= SMALLEST.0 && self.size.1 >= SMALLEST.1
     }
 
+    /// Returns the size of the terminal as overlays lay themselves out in it: without the row of a notice.
+    pub fn page_size(&self) -> (u16, u16) {
+        (self.size.0, self.size.1.saturating_sub(self.has_notice_row.into()))
+    }
+
     /// Returns the area of an overlay's text, inside its frame.
     pub fn overlay_area(&self) -> Area {
-        let (w, h) = self.size;
+        let (w, h) = self.page_size();
         Area { x: 2, y: 2, w: w.saturating_sub(4), h: h.saturating_sub(4) }
     }
 

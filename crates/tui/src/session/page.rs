@@ -93,7 +93,7 @@ impl<P: Page> Paged<P> {
 
     /// Returns the columns at the left and at the right of the frame.
     fn margin(&self, cx: &Cx<'_>) -> u16 {
-        let width = cx.session.size.0;
+        let width = cx.session.page_size().0;
         // A margin of a few columns is no use.
         let columns = self.page.columns().filter(|columns| *columns + 2 * MIN_MARGIN <= width);
         columns.map_or(0, |columns| (width - columns) / 2)
@@ -185,7 +185,7 @@ impl<P: Page> Component for Paged<P> {
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
         let (title, about) = self.page.title(cx);
-        let (w, h) = cx.session.size;
+        let (w, h) = cx.session.page_size();
         let margin = self.margin(cx);
         let lines = self.lines(cx);
         // A centered page is a card: it ends after its last line.
@@ -199,7 +199,7 @@ impl<P: Page> Component for Paged<P> {
 
 /// Draws the frame of an overlay: its title, and what it is about.
 pub fn overlay_frame(cx: &Cx<'_>, canvas: &mut Canvas<'_>, title: &str, about: &Line) {
-    let (w, h) = cx.session.size;
+    let (w, h) = cx.session.page_size();
     canvas.pane_frame(Area { x: 0, y: 1, w, h: h.saturating_sub(2) }, &title_line(title, about), true);
 }
 

@@ -87,7 +87,7 @@ pub(super) fn confirm(confirm: &Confirm, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -
     let has_prompt = confirm.wants_name().is_some() || matches!(confirm.stage, Stage::Sending(_));
     // Of a long preview, the number of lines below is in a row of its own.
     let more = if has_prompt { 2 } else { u16::from(lines.len() > usize::from(room.h)) };
-    let (w, h) = cx.session.size;
+    let (w, h) = cx.session.page_size();
     let edges = Area { x: 0, y: 1, w, h: (shown + more + 2).min(h.saturating_sub(2)) };
     canvas.pane_frame(edges, &title_line(word, &about(cx, &subject, &confirm.profile)), true);
     canvas.frame_keys(edges, &confirm.framed(cx).1);

@@ -36,7 +36,7 @@ pub(super) fn layout((w, h): (u16, u16), needed: Option<usize>, is_of_keys: bool
 
 /// Draws the page.
 pub(super) fn draw(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
-    let (w, h) = cx.session.size;
+    let (w, h) = cx.session.page_size();
     let layout = layout((w, h), page.needed(), page.is_of_keys());
     canvas.clear(Area { x: 0, y: 1, w, h: h.saturating_sub(2) });
     for (which, name) in ["A", "B"].into_iter().enumerate() {

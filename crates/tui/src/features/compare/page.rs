@@ -396,7 +396,7 @@ impl ComparePage {
     }
 
     fn height(&self, cx: &Cx<'_>) -> usize {
-        let (w, h) = cx.session.size;
+        let (w, h) = cx.session.page_size();
         match ComparePage::is_wide(cx) {
             true => view::layout((w, h), self.needed()).rows.h.into(),
             false => narrow::layout((w, h), self.needed(), self.is_of_keys()).rows.h.into(),
@@ -409,7 +409,7 @@ impl ComparePage {
     }
 
     fn is_wide(cx: &Cx<'_>) -> bool {
-        let (w, h) = cx.session.size;
+        let (w, h) = cx.session.page_size();
         w >= WIDE.0 && h >= WIDE.1
     }
 
@@ -522,7 +522,7 @@ impl Component for ComparePage {
     }
 
     fn click(&mut self, cx: &Cx<'_>, x: u16, y: u16) -> Requests {
-        let (w, h) = cx.session.size;
+        let (w, h) = cx.session.page_size();
         if ComparePage::is_wide(cx) {
             let layout = view::layout((w, h), self.needed());
             self.focus = usize::from(x >= layout.right.x);

@@ -58,8 +58,8 @@ pub(super) fn layout((w, h): (u16, u16), needed: Option<usize>) -> Layout {
 
 /// Draws the page.
 pub(super) fn wide(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
-    let layout = layout(cx.session.size, page.needed());
-    canvas.clear(Area { x: 0, y: 1, w: cx.session.size.0, h: cx.session.size.1.saturating_sub(2) });
+    let layout = layout(cx.session.page_size(), page.needed());
+    canvas.clear(Area { x: 0, y: 1, w: cx.session.page_size().0, h: cx.session.page_size().1.saturating_sub(2) });
     place(page, cx, canvas);
     if let Some(why) = page.aligned.as_ref().and_then(Aligned::not_comparable) {
         return only_totals(page, &why, &layout, cx, canvas);
@@ -118,7 +118,7 @@ fn heads(page: &ComparePage, layout: &Layout, canvas: &mut Canvas<'_>) {
 /// Draws the totals of sides that can't be aligned, and how their final states differ if that was asked for.
 fn only_totals(page: &ComparePage, why: &str, layout: &Layout, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let Some(comparison) = page.aligned.as_ref().and_then(Aligned::steps) else { return };
-    let w = cx.session.size.0.saturating_sub(2);
+    let w = cx.session.page_size().0.saturating_sub(2);
     canvas.line(1, 3, w, &Line::of(Tone::Strong, &text::clean(why)));
     for (which, total) in comparison.total_lines().into_iter().enumerate() {
         let title = side_title(page, cx, which);
@@ -129,14 +129,14 @@ fn only_totals(page: &ComparePage, why: &str, layout: &Layout, cx: &Cx<'_>, canv
     }
     if page.shows_state {
         let y = 8;
-        let area = Area { x: 0, y, w: cx.session.size.0, h: cx.session.size.1.saturating_sub(y + 2) };
+        let area = Area { x: 0, y, w: cx.session.page_size().0, h: cx.session.page_size().1.saturating_sub(y + 2) };
         details(page, &Layout { detail: area, ..*layout }, cx, canvas);
     }
 }
 
 /// Draws the line with the place of both sides.
 fn place(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
-    let w = cx.session.size.0;
+    let w = cx.session.page_size().0;
     let subject = format!("{}   ", page.subject());
     let mut line = Line::of(Tone::Strong, &subject);
     let right = page.aligned.as_ref().map(Aligned::common).unwrap_or_default();
@@ -455,7 +455,7 @@ fn details(page: &ComparePage, layout: &Layout, cx: &Cx<'_>, canvas: &mut Canvas
 
 /// Draws the totals of both sides, or what was not compared.
 fn totals(aligned: &Aligned, layout: &Layout, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
-    let (w, h) = cx.session.size;
+    let (w, h) = cx.session.page_size();
     let y = h.saturating_sub(2);
     let half = layout.detail.w / 2;
     let [a, b] = match aligned {

@@ -61,7 +61,7 @@ impl GlancePage {
     }
 
     fn area(cx: &Cx<'_>) -> Area {
-        let (w, h) = cx.session.size;
+        let (w, h) = cx.session.page_size();
         Area { x: 1, y: 1, w: w.saturating_sub(1), h: h.saturating_sub(2) }
     }
 

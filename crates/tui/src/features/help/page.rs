@@ -55,7 +55,7 @@ struct Layout {
 
 /// Distributes the groups for a screen.
 fn layout(cx: &Cx<'_>, groups: &[HelpGroup]) -> Layout {
-    let (count, body) = (count(cx.session.size.0), body(cx));
+    let (count, body) = (count(cx.session.page_size().0), body(cx));
     let names = columns(groups, count, |_| 1);
     if count == 1 {
         return Layout { columns: names, sentences: None };
@@ -181,7 +181,7 @@ impl Component for HelpPage {
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
         let groups = self.groups(cx);
-        let (w, h) = cx.session.size;
+        let (w, h) = cx.session.page_size();
         let items: Vec<&HelpItem> = groups.iter().flat_map(|group| &group.items).collect();
         let view = cx.lookup.shown_view().filter(|_| self.turned == 0);
         let place = view.map(|view| format!(", {view}")).unwrap_or_default();
@@ -235,7 +235,7 @@ fn in_ascii(keys: &str, cx: &Cx<'_>) -> String {
 
 /// Returns the area inside the frame.
 fn body(cx: &Cx<'_>) -> Area {
-    let (w, h) = cx.session.size;
+    let (w, h) = cx.session.page_size();
     Area { x: 1, y: 2, w: w.saturating_sub(2), h: h.saturating_sub(4) }
 }
 

@@ -260,7 +260,7 @@ impl Component for InboxPage {
     fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
         self.is_touched = true;
         let ids = self.ids();
-        self.picker.step(&ids, view::rows_height(cx.session.size), lines);
+        self.picker.step(&ids, view::rows_height(cx.session.page_size()), lines);
     }
 
     fn copied(&mut self) -> Option<String> {
@@ -337,7 +337,7 @@ impl Component for InboxPage {
 
     fn relayout(&mut self, cx: &Cx<'_>) {
         self.ruled.update(&self.listing, cx.session);
-        self.select_row(view::rows_height(cx.session.size));
+        self.select_row(view::rows_height(cx.session.page_size()));
         self.can_answer = self.selected().is_some_and(|row| detail::can_answer(row, cx));
         self.details.select(self.picker.selected.as_deref(), cx.session.now);
     }

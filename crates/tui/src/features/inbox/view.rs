@@ -83,7 +83,7 @@ pub fn rows_height(size: (u16, u16)) -> usize {
 /// Draws the page.
 pub(super) fn inbox(page: &InboxPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let selected = page.selected();
-    let layout = layout_for(cx.session.size, selected.is_some());
+    let layout = layout_for(cx.session.page_size(), selected.is_some());
     let listing = page.listing();
     let (title, aside) = head(page, listing, layout.list.w.into(), cx.session);
     let shown = page.shown();

@@ -81,7 +81,7 @@ struct Layout {
 }
 
 fn layout(palette: &Palette, rows: &[Row<'_>], cx: &Cx<'_>) -> Layout {
-    let (w, h) = cx.session.size;
+    let (w, h) = cx.session.page_size();
     // The frame, the typed text, and at least one row.
     let most = (h * 2 / 3).max(14).min(h.saturating_sub(2));
     let height = (rows.len().max(1) as u16 + 3).min(most);
