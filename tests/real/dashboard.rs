@@ -78,7 +78,7 @@ fn select(term: &Term, text: &str) {
 
 /// Confirms a preview once it is shown. A key that is pressed earlier would count as held down.
 fn confirm(term: &Term) {
-    term.wait_for("ctrl-s send");
+    term.wait_for("▾ Request");
     term.keys(SEND);
 }
 
@@ -219,7 +219,7 @@ fn a_run_is_cancelled_and_its_status_verified() {
         let run = runtail_testkit::server::text(&post(&url, &format!("/threads/{thread}/runs"), &run), "run_id");
         open_page(&term, &thread, "◐ running ");
         term.keys("x");
-        term.wait_for("/cancel?");
+        term.wait_for("Cancel · run");
         confirm(&term);
         term.wait_for("■ cancelled ");
         let status = get(&url, &format!("/threads/{thread}/runs/{run}"))["status"].to_string();
