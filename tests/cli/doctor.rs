@@ -175,7 +175,7 @@ async fn doctor_checks_file_permissions_and_key_commands() {
     ended
         .expect_text("key (mode 600): a personal")
         .expect_text("! rights others can change it (mode 666)")
-        .expect_text("It works; 2 warnings.");
+        .expect_text("No problems found; 2 warnings.");
     // A key command's error output may contain a part of the key.
     configure(home.path(), &with("api_key_command = [\"sh\", \"-c\", \"echo canary-of-a-command >&2; exit 3\"]"));
     doctor(home.path(), &[], &[]).await.expect(2).expect_text("the command \"sh\" failed with exit code 3");

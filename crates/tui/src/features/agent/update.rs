@@ -487,10 +487,10 @@ impl Component for Agent {
             ]),
             Tab::Threads if !server.marked.is_empty() => Some(&[
                 "server.mark",
+                "server.compare",
                 "server.cancel",
                 "server.delete",
                 "server.retry",
-                "server.compare",
                 "app.back",
                 "app.command",
                 "app.help",

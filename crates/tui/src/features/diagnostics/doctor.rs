@@ -102,7 +102,7 @@ pub fn sum(checks: &[Check]) -> String {
     let count = |n: usize, noun: &str| if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") };
     match (of(|state| matches!(state, State::Bad(_))), of(|state| state == State::Warn)) {
         (0, 0) => "No problems found.".to_string(),
-        (0, warnings) => format!("It works; {}.", count(warnings, "warning")),
+        (0, warnings) => format!("No problems found; {}.", count(warnings, "warning")),
         (problems, 0) => format!("{} found.", count(problems, "problem")),
         (problems, warnings) => format!("{} and {} found.", count(problems, "problem"), count(warnings, "warning")),
     }
