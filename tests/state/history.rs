@@ -65,6 +65,16 @@ fn response(history: &[Value], request: &HistoryRequest) -> SubscriptionEvent {
     }
 }
 
+/// Responds to the requests for states, before those for pages.
+pub(crate) fn serve_states(dash: &mut Dash, history: &[Value]) {
+    dash.app.relayout();
+    for (key, request) in
+        requests(dash).into_iter().filter(|(_, request)| matches!(request, HistoryRequest::State { .. }))
+    {
+        dash.answer(|known| *known == key, response(history, &request));
+    }
+}
+
 /// Responds to all requests until there are none. Returns them.
 pub(crate) fn serve(dash: &mut Dash, history: &[Value]) -> Vec<HistoryRequest> {
     let mut served = Vec::new();

@@ -2,6 +2,7 @@
 
 use super::*;
 use runtail_api::{ServerInfo, ServerKind, StartFailure, WriteKind, Written};
+use runtail_tui::session::subject::Subject;
 
 fn runs_of(assistants: &[&str]) -> Value {
     let runs = assistants.iter().enumerate().map(|(n, id)| {
@@ -212,8 +213,10 @@ fn a_paused_thread_can_be_edited_or_run_again_from_an_earlier_step() {
     let mut dash = page((140, 40), &waiting("breakpoint"));
     on_card(&mut dash, "u");
     assert_eq!(last_notice(&dash), "Loading the state…");
-    crate::history::serve(&mut dash, &[waiting("breakpoint").state]);
-    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Edit(_))), "{}", dash.screen());
+    // The state may arrive before the history, which shows that it is the newest.
+    crate::history::serve_states(&mut dash, &[waiting("breakpoint").state]);
+    let Some(Overlay::Edit(editor)) = dash.app.overlays.last() else { panic!("{}", dash.screen()) };
+    assert!(matches!(&editor.subject, Subject::State { is_head: true, .. }), "{:?}", editor.subject);
     assert!(!dash.screen().contains("Loading the state"), "{}", dash.screen());
 }
 

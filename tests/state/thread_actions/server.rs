@@ -331,6 +331,14 @@ async fn only_stopped_threads_are_continued() {
     let server = serve(&state("interrupted", "cancelled", vec![run("r", "interrupted")])).await;
     let plan = server.agent().plan_on_thread(&intent).await.unwrap();
     assert!(notes(&plan.preview).contains("cancelled nodes run again from their start"));
+    assert!(!notes(&plan.preview).contains("Breakpoints"), "{}", notes(&plan.preview));
+    // The run gets the options of the newest one, and so its breakpoints.
+    let mut stopped = run("r", "interrupted");
+    stopped["kwargs"] = json!({"input": {}, "interrupt_before": ["act", "pay"], "interrupt_after": "*"});
+    let server = serve(&state("interrupted", "cancelled", vec![stopped])).await;
+    let plan = server.agent().plan_on_thread(&intent).await.unwrap();
+    let expected = "Breakpoints stay set: the run stops before act, pay, or after each node.";
+    assert!(notes(&plan.preview).contains(expected), "{}", notes(&plan.preview));
     for (status, case, run_status) in [
         ("interrupted", "question", "success"),
         ("idle", "finished-state", "success"),

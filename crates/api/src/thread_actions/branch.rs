@@ -91,7 +91,14 @@ impl Past {
 
     /// Returns whether the nodes of a checkpoint ran before.
     pub(super) fn has_run(&self, base: &Base) -> bool {
-        base.has_run() || self.child_of(&base.id).is_some()
+        // An edit that nothing followed ran none of them.
+        let ran = |child: &StateFacts| child.source != "update" || !self.is_last(child);
+        base.has_run() || self.child_of(&base.id).is_some_and(ran)
+    }
+
+    /// Returns whether nothing followed a checkpoint.
+    fn is_last(&self, state: &StateFacts) -> bool {
+        state.checkpoint_id.as_deref().is_none_or(|id| self.child_of(id).is_none())
     }
 
     /// Returns the branch that a run from a checkpoint makes.
@@ -209,10 +216,10 @@ impl Past {
         for _ in 0..MAX_COUNTED {
             let Some(state) = at else { break };
             let then = state.checkpoint_id.as_deref().and_then(|id| self.child_of(id));
-            // A run from a checkpoint begins with a copy of it.
-            let is_copy = state.source == "fork" && state.next == before;
+            // A run from a checkpoint begins with a copy of it, and an edit runs nothing: what is next after them is next already.
+            let is_no_step = matches!(state.source.as_str(), "fork" | "update") && state.next == before;
             let step = match (state.next.is_empty(), then) {
-                _ if is_copy => None,
+                _ if is_no_step => None,
                 (false, _) => Some(self.likely(state, then)),
                 // Python lists no tasks for a node that waited for parallel branches.
                 (true, Some(then)) if then.source == "loop" => Some(BranchStep {
@@ -225,6 +232,10 @@ impl Past {
             // A node that repeats itself is listed once.
             steps.extend(step.filter(|step| steps.last() != Some(step)));
             (before, at) = (state.next.as_slice(), then);
+        }
+        if first.source == "update" && self.is_last(first) {
+            // Nothing ran after the edit.
+            return steps;
         }
         if steps.is_empty() {
             let end = likely_step(vec!["the end of the graph".into()], String::new());

@@ -129,6 +129,29 @@ fn the_input_of_a_later_run_is_not_what_follows() {
 }
 
 #[test]
+fn an_edit_is_no_step_and_ran_nothing() {
+    // As JavaScript has it after the state before `act` was edited and the thread was not continued.
+    let mut states = vec![
+        state("c", Some("b"), "update", &["act"], 3),
+        state("b", Some("a"), "loop", &["act"], 2),
+        state("a", None, "input", &["ask"], 0),
+    ];
+    for state in &mut states {
+        state["tasks"] = json!([{"name": state["next"][0]}]);
+    }
+    let first = |states: &[Value]| -> Vec<String> {
+        rows(&branch(states, "b")).into_iter().filter(|row| !row.starts_with("Skipped")).collect()
+    };
+    assert_eq!(first(&states), ["Runs | act | certain | "]);
+    // Once it was continued, the node ran.
+    states.insert(0, state("d", Some("c"), "loop", &[], 4));
+    assert_eq!(
+        first(&states),
+        ["Runs again | act | certain | ", "Then likely | the end of the graph | as in run-of-c | "]
+    );
+}
+
+#[test]
 fn a_run_from_a_checkpoint_begins_with_a_copy_that_is_no_step() {
     let states = [
         state("d", Some("c"), "loop", &[], 3),

@@ -3,7 +3,7 @@
 use super::base::{Base, open_calls};
 use super::branch::Next;
 use super::edit::{CheckedEdit, Drawing, Keys, START, leaves_head, not_active};
-use super::plan::{assistant_of, named, omitted_note, raised};
+use super::plan::{assistant_of, breakpoints_note, named, omitted_note, raised};
 use super::start::{marked, was_answered};
 use super::{ForkChange, LoadedThread, RunStart, StartGuard, StateEdit, Step, ThreadPlan, WriteKind, unfit};
 use crate::{AgentServer, PlanError, ServerKind};
@@ -170,6 +170,7 @@ impl AgentServer {
         notes.extend(omitted_note(&omitted));
         raised(&mut run, reached, None, &mut notes);
         let write = self.state_write(thread, body, loaded, WriteKind::Edit);
+        notes.extend(breakpoints_note(&run));
         // The first request makes another checkpoint the newest, so the run has nothing to compare with.
         let start = RunStart { thread: thread.into(), body: marked(run), guard: StartGuard::None };
         let preview = Preview {

@@ -115,9 +115,7 @@ impl AgentServer {
         let status = loaded.status();
         let mut notes = Vec::new();
         match &status {
-            ThreadStatus::Paused { .. } => {
-                notes.push(Note::fact("Breakpoints stay set: the run stops at the next one."));
-            }
+            ThreadStatus::Paused { .. } => {}
             ThreadStatus::Cancelled { .. } => notes.push(Note::warning(
                 "The cancelled nodes run again from their start, so their external effects happen twice.",
             )),
@@ -361,6 +359,7 @@ impl AgentServer {
     /// Plans the start of a run.
     pub(super) fn plan_run(&self, title: String, start: RunStart, notes: Vec<Note>) -> Result<ThreadPlan, PlanError> {
         let start = RunStart { body: super::start::marked(start.body), ..start };
+        let notes = notes.into_iter().chain(breakpoints_note(&start.body)).collect();
         let request = self.start_request(&start.thread, &start.body)?;
         let preview = Preview { title, request, ..self.shown(&start.thread, notes) };
         Ok(ThreadPlan { preview, choice: None, step: Step::Start(Box::new(start)) })
@@ -474,6 +473,21 @@ fn unfinished(loaded: &LoadedThread) -> Vec<String> {
 /// What a retry runs again.
 fn retries(loaded: &LoadedThread) -> Note {
     Note::warning(format!("Runs {} again; finished steps are kept.", named(&unfinished(loaded))))
+}
+
+/// Says where a run stops by itself.
+pub(super) fn breakpoints_note(body: &RunCreate) -> Option<Note> {
+    let names = |field: &str| -> Vec<String> {
+        match body.extra.get(field) {
+            Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).map(String::from).collect(),
+            Some(Value::String(all)) if all == "*" => vec!["each node".into()],
+            _ => Vec::new(),
+        }
+    };
+    let part = |word: &str, nodes: Vec<String>| (!nodes.is_empty()).then(|| format!("{word} {}", named(&nodes)));
+    let parts = [part("before", names("interrupt_before")), part("after", names("interrupt_after"))];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| Note::fact(format!("Breakpoints stay set: the run stops {}.", parts.join(", or "))))
 }
 
 fn runs_next(next: &[String]) -> Note {

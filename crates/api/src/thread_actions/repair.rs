@@ -63,8 +63,9 @@ impl AgentServer {
             return Err(unfit(ignores_updates("end a thread", "A new run replaces what is left to run.")));
         }
         let next = super::plan::named(loaded.next());
-        let mut notes =
-            vec![Note::warning(format!("Nothing more runs on the thread: {next} is dropped. The state is kept."))];
+        let is = if loaded.next().len() == 1 { "is" } else { "are" };
+        let text = format!("Nothing more runs on the thread: {next} {is} dropped. The state is kept.");
+        let mut notes = vec![Note::warning(text)];
         if let ThreadStatus::Waiting { questions, .. } = &status {
             notes.push(about_questions(questions, "dropped without an answer"));
         }

@@ -237,9 +237,18 @@ fn with_state(viewer: &mut Viewer, id: Option<String>, purpose: Purpose) -> Requ
 fn use_state(viewer: &mut Viewer, purpose: Purpose, id: &str, state: &CheckpointState) -> Requests {
     match purpose {
         Purpose::Show(view) => go_there(viewer, view, id, state),
-        Purpose::Edit => edit(viewer, id, state, viewer.history.tree.find(id) == Some(0)),
+        Purpose::Edit => edit(viewer, id, state, is_head(viewer, id)),
         // An edit of the newest state alone starts no run.
         Purpose::EditAndRun => edit(viewer, id, state, false),
+    }
+}
+
+/// Returns whether a checkpoint is the newest. Until the history is loaded, the thread's record says so.
+fn is_head(viewer: &Viewer, id: &str) -> bool {
+    let of_record = || viewer.projections.status.thread_records().state?.checkpoint_id.as_deref();
+    match viewer.history.is_empty() {
+        true => of_record() == Some(id),
+        false => viewer.history.tree.find(id) == Some(0),
     }
 }
 

@@ -92,7 +92,9 @@ pub(super) fn why(view: &ThreadView<'_>, session: &Session) -> Why {
         }
     }
     if offers_earlier_step(view) {
-        let at = why.actions.iter().position(|(id, _)| *id == "stream.new_run").unwrap_or(why.actions.len());
+        let is_idle = matches!(view.status, ThreadStatus::Idle { .. });
+        let at = why.actions.iter().position(|(id, _)| *id == "stream.new_run").filter(|_| !is_idle);
+        let at = at.unwrap_or(why.actions.len());
         why.actions.insert(at, ("stream.history", "run again from an earlier step".into()));
         if matches!(view.status, ThreadStatus::Paused { .. } | ThreadStatus::Cancelled { .. }) {
             why.actions.insert(at, ("why.edit_state", "edit state first, then continue".into()));
@@ -148,6 +150,7 @@ fn offers_earlier_step(view: &ThreadView<'_>) -> bool {
                 | ThreadStatus::Edited { .. }
                 | ThreadStatus::Stopped { .. }
                 | ThreadStatus::Failed { .. }
+                | ThreadStatus::Idle { .. }
         )
 }
 
