@@ -310,6 +310,8 @@ impl ThreadStatus {
                 ThreadStatus::Paused { since, next, after: false }
             }
             "interrupted" => ThreadStatus::Stopped { since, next },
+            // The newest run may have been ended by the edit, long after it stopped.
+            "idle" if is_edited => ThreadStatus::Idle { ended: None, began: None },
             "idle" => ThreadStatus::idle(newest),
             // No record of its own: the newest run and the state have to do.
             "" => match newest {

@@ -4,7 +4,7 @@ use super::live::LiveRun;
 use super::{Checkpoint, Status};
 use crate::{Outcome, Seq};
 use jiff::{SignedDuration, Timestamp};
-use runtail_core::model::{RunFacts, ThreadStatus};
+use runtail_core::model::{RunFacts, StateFacts, ThreadStatus};
 use std::sync::Arc;
 
 /// The status or outcome of a run.
@@ -170,7 +170,9 @@ fn from_record(
     is_newest: bool,
     number: Option<usize>,
 ) -> RunEntry {
-    let last = status.history.iter().find(|checkpoint| checkpoint.facts.run_id.as_deref() == Some(&*record.run_id));
+    // An edit repeats the id of the run before it.
+    let is_its = |facts: &StateFacts| facts.run_id.as_deref() == Some(&*record.run_id) && facts.source != "update";
+    let last = status.history.iter().find(|checkpoint| is_its(&checkpoint.facts));
     let failed = last.and_then(|checkpoint| checkpoint.facts.failed().next());
     let is_over_live = seen.is_some_and(|run| run.is_over);
     let then = status.outcome_then(record);

@@ -440,3 +440,26 @@ fn messages_of_another_graph_are_kept_and_get_the_times_of_their_steps() {
     assert_eq!(times(&log), [None, Some(at(3)), Some(at(5))]);
     assert!(log.projections.messages.items().iter().all(|message| message.removed_at.is_none()));
 }
+
+#[test]
+fn a_paused_run_stays_paused_after_its_thread_was_ended_by_an_edit() {
+    let checkpoint = |id: &str, source: &str, next: &[&str]| {
+        let tasks: Vec<Value> = next.iter().map(|node| json!({"name": node})).collect();
+        json!({"values": {}, "next": next, "tasks": tasks, "created_at": time(9),
+               "metadata": {"source": source, "run_id": "r"}, "checkpoint": {"checkpoint_id": id}})
+    };
+    for status in ["idle", "interrupted"] {
+        let mut log = Log::default();
+        // The edit's metadata has the id of the run before it, as JavaScript writes it.
+        let history = json!([checkpoint("2", "update", &[]), checkpoint("1", "loop", &["act"])]);
+        log.snapshot(&[
+            (SnapshotPart::Thread, json!({"status": status})),
+            (SnapshotPart::State, history[0].clone()),
+            (SnapshotPart::History, history),
+            (SnapshotPart::Runs, json!([run("r", "success", 1, 2)])),
+        ]);
+        assert_eq!(log.outcomes(), [("run 1".to_string(), RunOutcome::Paused)], "{status}");
+        let says_finished = matches!(log.projections.status.status(), ThreadStatus::Idle { ended: Some(_), .. });
+        assert!(!says_finished, "{:?}", log.projections.status.status());
+    }
+}
