@@ -213,7 +213,13 @@ impl ComparePage {
         let comparison = self.aligned.as_ref().and_then(Aligned::steps).cloned();
         let Some(comparison) = comparison.filter(|_| self.state.is_none()) else { return };
         let lines = match comparison.state_difference() {
-            None => vec![Line::of(crate::widgets::line::Tone::Dim, "The final state of a side is unknown.")],
+            None => {
+                let why = match comparison.is_running() {
+                    true => "A side is still running: its final state isn't known yet.",
+                    false => "The final state of a side is unknown.",
+                };
+                vec![Line::of(crate::widgets::line::Tone::Dim, why)]
+            }
             Some(difference) => {
                 const WIDTH: usize = 400;
                 let mut lines = diff_lines::head(&difference, &Line::new(), WIDTH);
