@@ -148,6 +148,28 @@ impl Comparison {
         Comparison { a, b, comparability, rows, first, totals, notes, is_state_different }
     }
 
+    /// Lists the steps of a side of which the other one can't be loaded. `which` is 0 for A.
+    pub fn alone(side: Side, which: usize) -> Comparison {
+        let mut rows = Vec::new();
+        for entry in entries(&side, true) {
+            let (a, b) = if which == 0 { (Some(entry.at), None) } else { (None, Some(entry.at)) };
+            rows.push(Row { a, b, verdict: Verdict::Unknown });
+        }
+        let other = Side::new(String::new(), side.source.clone());
+        let (a, b) = if which == 0 { (side, other) } else { (other, side) };
+        let totals = [totals(&a), totals(&b)];
+        Comparison {
+            a,
+            b,
+            comparability: Comparability::Steps,
+            rows,
+            first: None,
+            totals,
+            notes: Vec::new(),
+            is_state_different: None,
+        }
+    }
+
     /// Returns whether both sides did the same; `None` if that isn't known.
     pub fn is_same(&self) -> Option<bool> {
         if matches!(self.comparability, Comparability::StepsUnknown(_)) {
