@@ -349,7 +349,10 @@ fn the_steps_of_a_side_are_shown_if_the_other_one_failed() {
             assert!(screen.contains("404: not found") && screen.contains(id), "{screen}");
             assert!(screen.contains("not loaded"), "{screen}");
             assert!(!screen.contains("DIFFERENCE") && !screen.contains("final state"), "{screen}");
-            assert!(!screen.contains("No such step"), "{screen}");
+            assert!(!screen.contains("No such step") && !screen.contains("next difference"), "{screen}");
+            dash.keys("<Enter>");
+            let profile = if good == 0 { "eu" } else { "us" };
+            assert_eq!(dash.app.viewer().map(|viewer| viewer.server.profile.to_string()).as_deref(), Some(profile));
         }
     }
 }

@@ -144,6 +144,10 @@ impl ComparePage {
         let at = self.at_cursor().and_then(|at| self.aligned.as_ref()?.row_id(at)).filter(|_| self.is_touched);
         // The cursor stays on its row while a side grows.
         let known = at.and_then(|id| aligned.find(&id));
+        // Of a side that isn't there, no step can be opened.
+        if let Some(missing) = [0, 1].into_iter().find(|which| self.missing(*which).is_some()) {
+            self.focus = 1 - missing;
+        }
         let first = aligned.first().filter(|_| !self.is_touched);
         (self.aligned, self.state) = (Some(aligned), None);
         self.list();
@@ -530,7 +534,8 @@ impl Component for ComparePage {
         match action {
             // A narrow page shows both sides in one list.
             Action::NextPane => ComparePage::is_wide(cx),
-            Action::NextMatch | Action::PrevMatch | Action::Collapse => !self.shown.is_empty(),
+            Action::NextMatch | Action::PrevMatch | Action::Collapse => !self.shown.is_empty() && self.is_whole(),
+            Action::Describe => self.aligned.is_some() && self.is_whole(),
             _ => true,
         }
     }
