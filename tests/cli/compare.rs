@@ -183,3 +183,45 @@ async fn hostile_histories_are_compared_as_text() {
     }
     assert!(server.seen().iter().all(|seen| seen.method == "GET"));
 }
+
+/// Two runs whose steps differ, in a thread where another graph ran later: the history lists no tasks for them.
+#[tokio::test]
+async fn runs_whose_steps_are_not_listed_are_not_called_equal() {
+    let entry = |id: u8, run: &str, source: &str, start: bool| {
+        let tasks = if start { value!([{"id": "1", "name": "__start__", "result": {"q": 1}}]) } else { value!([]) };
+        let parent = (id > 1).then(|| format!("c{}", id - 1));
+        value!({"checkpoint_id": format!("c{id}"), "parent_checkpoint_id": parent, "values": {"q": 1}, "tasks": tasks,
+                "metadata": {"source": source, "step": id, "run_id": run, "graph_id": "agent"},
+                "created_at": format!("2026-11-22T00:00:0{id}Z")})
+    };
+    let rows = value!([
+        entry(6, "r-2", "loop", false),
+        entry(5, "r-2", "loop", false),
+        entry(4, "r-2", "input", true),
+        entry(3, "r-1", "loop", false),
+        entry(2, "r-1", "loop", false),
+        entry(1, "r-1", "input", true),
+    ]);
+    let run = |id: &str| value!({"run_id": id, "thread_id": "t", "assistant_id": "a", "status": "success"});
+    let runs = value!([run("r-2"), run("r-1")]);
+    let server = Server::start(move |seen| match seen.path.as_str() {
+        "/threads/t/history" => json(200, rows.clone()),
+        path if path.ends_with("/runs") => json(200, runs.clone()),
+        "/info" => json(200, r#"{"langgraph_py_version":"1.0.0"}"#),
+        _ => json(404, r#"{"detail":"it was not found"}"#),
+    })
+    .await;
+    let folder =
+        write_config(&format!("[profiles.p]\nagent_server = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n", server.url));
+    let done = runtail(folder.path(), &["compare", "t/r-1", "t/r-2", "-o", "json"]).await;
+    let all = parsed(&done);
+    assert_eq!(done.code, 1, "{all:#}");
+    assert_eq!((&all["same"], &all["comparable"], &all["same_input"]), (&Value::Null, &value!(false), &Value::Null));
+    assert_eq!((&all["a"]["steps_known"], &all["state"]), (&value!(false), &Value::Null));
+    assert!(done.err.contains("A: steps unknown"), "{}", done.err);
+    let table = runtail(folder.path(), &["compare", "t/r-1", "t/r-2", "-o", "table"]).await;
+    assert_eq!(table.code, 1);
+    assert!(table.out.contains("? Steps unknown: those of A and B are not listed."), "{}", table.out);
+    assert!(!table.out.contains("No difference") && !table.out.contains("same final state"), "{}", table.out);
+    assert!(table.out.contains("Total A  unknown: no steps are recorded"), "{}", table.out);
+}

@@ -317,6 +317,78 @@ fn a_running_side_grows_under_the_cursor() {
 }
 
 #[test]
+fn unknown_steps_are_never_called_equal() {
+    let only_input = || side("side", "eu", vec![input()], json!({"done": true}));
+    for size in [(140, 40), (80, 24)] {
+        let mut dash = loading(size);
+        answer(&mut dash, 0, one(&only_input()));
+        answer(&mut dash, 1, one(&only_input()));
+        let screen = dash.screen();
+        assert!(screen.contains("? Steps unknown: those of A and B are not listed."), "{screen}");
+        assert!(!screen.to_lowercase().contains("no difference") && !screen.contains("same final state"), "{screen}");
+        assert_eq!(screen.matches("unknown: no steps are recorded").count(), 2, "{screen}");
+        assert!(screen.contains("another graph ran") && !screen.contains("open the step"), "{screen}");
+        dash.keys("d");
+        assert!(dash.screen().contains("The final state of a side is unknown."), "{}", dash.screen());
+    }
+}
+
+#[test]
+fn the_steps_of_a_side_are_shown_if_the_other_one_failed() {
+    let id = "01a1fbb5-173d-77d7-b93d-09bf6dcc9775";
+    let error = format!("404: not found\nGET http://127.0.0.1:2001/threads/{id}/runs/{id}");
+    let (a, b) = refunds();
+    for size in [(140, 40), (80, 24)] {
+        for (good, failed, loaded) in [(0, 1, &a), (1, 0, &b)] {
+            let mut dash = loading(size);
+            answer(&mut dash, failed, Err(error.clone()));
+            answer(&mut dash, good, one(loaded));
+            let screen = dash.screen();
+            let total = if good == 0 { "3m25s · 100 in, 96 out" } else { "5.5s + 6m31s waiting" };
+            assert!(screen.contains("list_invoices") && screen.contains(total), "{screen}");
+            assert!(screen.contains("404: not found") && screen.contains(id), "{screen}");
+            assert!(screen.contains("not loaded"), "{screen}");
+            assert!(!screen.contains("DIFFERENCE") && !screen.contains("final state"), "{screen}");
+            assert!(!screen.contains("No such step") && !screen.contains("next difference"), "{screen}");
+            dash.keys("<Enter>");
+            let profile = if good == 0 { "eu" } else { "us" };
+            assert_eq!(dash.app.viewer().map(|viewer| viewer.server.profile.to_string()).as_deref(), Some(profile));
+        }
+    }
+}
+
+#[test]
+fn a_queued_side_has_no_steps_yet() {
+    let (a, mut queued) = refunds();
+    (queued["status"], queued["is_running"], queued["steps"]) = ("pending".into(), true.into(), json!([]));
+    for size in [(140, 40), (80, 24)] {
+        let mut dash = loading(size);
+        answer(&mut dash, 0, one(&a));
+        answer(&mut dash, 1, one(&queued));
+        let screen = dash.screen();
+        assert!(screen.contains("Not yet.") && !screen.contains("No such step."), "{screen}");
+        assert!(screen.contains("no steps yet") && !screen.contains("final state"), "{screen}");
+        if size.0 == 140 {
+            assert!(screen.contains("  No steps yet."), "{screen}");
+        }
+        dash.keys("d");
+        assert!(dash.screen().contains("A side is still running"), "{}", dash.screen());
+    }
+}
+
+#[test]
+fn a_narrow_list_says_how_many_rows_are_below() {
+    let mut dash = compared((60, 16));
+    dash.keys("g");
+    let screen = dash.screen();
+    let more = screen.lines().find(|line| line.starts_with("──") && line.contains("↓ "));
+    let more = more.unwrap_or_else(|| panic!("{screen}"));
+    assert!(more.contains("↓ 4 more"), "{screen}");
+    dash.keys("G");
+    assert!(!dash.screen().contains("↓ "), "{}", dash.screen());
+}
+
+#[test]
 fn a_saved_comparison_needs_one_name() {
     let mut dash = Dash::new(SERVERS, (140, 40));
     dash.keys(":compare saved.jsonl<Enter>");

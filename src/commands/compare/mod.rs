@@ -15,7 +15,7 @@ use runtail_api::{Acted, AgentServer, Kind, Retry, Started, ThreadIntent, Thread
 use runtail_core::text;
 use runtail_stream::RecordingFile;
 use runtail_stream::comparison::{
-    Comparison, FileContents, Side, SideRequest, Totals, load_side, open_file, write_pair,
+    Comparability, Comparison, FileContents, Side, SideRequest, Totals, load_side, open_file, write_pair,
 };
 use runtail_stream::projection::difference::{ChangeKind, Difference};
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ previewed on stderr first; --dry-run sends nothing.
 `-o json` is one object with `same` (true, false, or null if not known), `a`, `b`, `first_difference`, `rows`, `state` and `notes`; `-o \
 jsonl` has a line for each row and the rest in the last one, told apart by `kind`.
 
-Exit codes: 0 compared, also if they differ · 1 not found, not offered, or a run could not be started · 2 usage · 3 not allowed · 5 the \
+Exit codes: 0 compared, also if they differ · 1 not found, not offered, the steps of a side are unknown, or a run could not be started · 2 usage · 3 not allowed · 5 the \
 network gave up.";
 
 /// Options of `compare`.
@@ -95,7 +95,8 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
         output::complain(&format!("note: {note}"));
     }
     print(&comparison, &options.output, globals.ascii)?;
-    Ok(Exit::Done)
+    let is_unknown = matches!(comparison.comparability, Comparability::StepsUnknown(_));
+    Ok(if is_unknown { Exit::Failed } else { Exit::Done })
 }
 
 /// The configuration, loaded when the first side needs it: recordings need none.
@@ -344,7 +345,7 @@ fn summary(comparison: &Comparison) -> Value {
         json!({
             "name": side.name, "profile": side.profile, "source": side.source, "graph_id": side.graph_id,
             "assistant_id": side.assistant_id, "status": side.status, "is_running": side.is_running,
-            "steps": side.steps.len(), "took_ms": totals.took_ms, "waiting_ms": totals.waiting_ms,
+            "steps": side.steps.len(), "steps_known": !side.has_unknown_steps(), "took_ms": totals.took_ms, "waiting_ms": totals.waiting_ms,
             "input_tokens": totals.tokens.map(|(input, _)| input), "output_tokens": totals.tokens.map(|(_, output)| output),
             "calls": totals.calls, "retries": totals.retries, "failed_steps": totals.failed,
         })

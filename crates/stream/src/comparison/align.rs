@@ -1,7 +1,7 @@
 //! Aligns the steps of two sides, and says what differs.
 
 use super::output::{comparable, what_differs};
-use super::steps::{Side, Step, StepKind, StepState};
+use super::steps::{Side, SideSource, Step, StepKind, StepState};
 use crate::projection::difference::Difference;
 use crate::projection::index::JsonIndex;
 use serde_json::{Map, Value, json};
@@ -70,6 +70,8 @@ pub enum Comparability {
     Steps,
     /// They ran different graphs; their names, as far as known.
     DifferentGraphs(String, String),
+    /// Steps of A or of B are unknown.
+    StepsUnknown([bool; 2]),
     /// They have no node in common.
     NothingInCommon,
 }
@@ -115,6 +117,14 @@ impl Comparison {
         let mut notes = Vec::new();
         for (name, side) in [("A", &a), ("B", &b)] {
             notes.extend(side.notes.iter().map(|note| format!("{name}: {note}")));
+            if side.has_unknown_steps() {
+                notes.push(match side.source {
+                    SideSource::Recording { .. } => format!("{name}: steps unknown: none are recorded"),
+                    SideSource::Thread { .. } => format!(
+                        "{name}: steps unknown: the thread's history doesn't list them, maybe because another graph ran later"
+                    ),
+                });
+            }
             if side.steps.len() > 1 && side.steps.iter().all(|step| step.kind == StepKind::Edit) {
                 notes.push(format!(
                     "{name} consists of state edits, like a copy made by `reproduce`: its steps can't be aligned; compare the final states"
@@ -133,19 +143,46 @@ impl Comparison {
         };
         let first = rows.iter().position(|row| row.verdict.is_difference());
         let totals = [totals(&a), totals(&b)];
-        let states = a.state.as_ref().zip(b.state.as_ref());
+        let states = a.final_state().zip(b.final_state());
         let is_state_different = states.map(|(a, b)| comparable(a) != comparable(b));
         Comparison { a, b, comparability, rows, first, totals, notes, is_state_different }
     }
 
+    /// Lists the steps of a side of which the other one can't be loaded. `which` is 0 for A.
+    pub fn alone(side: Side, which: usize) -> Comparison {
+        let mut rows = Vec::new();
+        for entry in entries(&side, true) {
+            let (a, b) = if which == 0 { (Some(entry.at), None) } else { (None, Some(entry.at)) };
+            rows.push(Row { a, b, verdict: Verdict::Unknown });
+        }
+        let other = Side::new(String::new(), side.source.clone());
+        let (a, b) = if which == 0 { (side, other) } else { (other, side) };
+        let totals = [totals(&a), totals(&b)];
+        Comparison {
+            a,
+            b,
+            comparability: Comparability::Steps,
+            rows,
+            first: None,
+            totals,
+            notes: Vec::new(),
+            is_state_different: None,
+        }
+    }
+
     /// Returns whether both sides did the same; `None` if that isn't known.
     pub fn is_same(&self) -> Option<bool> {
+        if matches!(self.comparability, Comparability::StepsUnknown(_)) {
+            return None;
+        }
         if self.comparability != Comparability::Steps || self.first.is_some() || self.is_state_different() == Some(true)
         {
             return Some(false);
         }
-        let is_known = self.rows.iter().all(|row| row.verdict == Verdict::Same) && !self.rows.is_empty();
-        (is_known && !self.a.is_running && !self.b.is_running).then_some(true)
+        let are_known = self.a.has_node_steps() && self.b.has_node_steps() && self.a.state() == self.b.state();
+        let are_rows_same = self.rows.iter().all(|row| row.verdict == Verdict::Same);
+        let is_same = are_known && are_rows_same && self.is_same_input() == Some(true);
+        (is_same && self.is_state_different() == Some(false)).then_some(true)
     }
 
     /// Returns whether the final states differ, if both are known.
@@ -181,9 +218,8 @@ impl Comparison {
 
     /// Returns how the final states differ, if both are known.
     pub fn state_difference(&self) -> Option<Difference> {
-        let index = |side: &Side| {
-            Some(Arc::new(JsonIndex::new(Arc::<str>::from(comparable(side.state.as_ref()?).to_string()))))
-        };
+        let index =
+            |side: &Side| Some(Arc::new(JsonIndex::new(Arc::<str>::from(comparable(side.final_state()?).to_string()))));
         Some(Difference::of(index(&self.a)?, index(&self.b)?))
     }
 
@@ -210,6 +246,10 @@ fn comparability(a: &Side, b: &Side) -> Comparability {
         && x != y
     {
         return Comparability::DifferentGraphs(x.clone(), y.clone());
+    }
+    let are_unknown = [a, b].map(Side::has_unknown_steps);
+    if are_unknown != [false, false] {
+        return Comparability::StepsUnknown(are_unknown);
     }
     let nodes = |side: &Side| -> Vec<String> {
         // A question in a recording may not name its node.

@@ -148,6 +148,8 @@ impl History {
                 }
                 _ => entry.facts.created_at,
             };
+            // Servers read the tasks of a checkpoint with the graph that ran last, and may not know those of another one.
+            side.lacks_steps |= entry.facts.tasks.is_empty() && next.is_some_and(|next| next.facts.source == "loop");
             let at_end = Pending { record, is_answered_later: run.is_some() };
             side.steps.extend(steps(entry, next, began, (n == last).then_some(at_end)));
             for step in &mut side.steps[first..] {

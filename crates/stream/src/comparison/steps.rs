@@ -195,6 +195,9 @@ pub struct Side {
     #[serde(default)]
     pub retries: u64,
     pub steps: Vec<Step>,
+    /// Whether steps ran that its source doesn't list.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lacks_steps: bool,
     /// The final state; `None` if unknown or too large.
     #[serde(default)]
     pub state: Option<Value>,
@@ -217,6 +220,7 @@ impl Side {
             is_running: false,
             retries: 0,
             steps: Vec::new(),
+            lacks_steps: false,
             state: None,
             notes: Vec::new(),
         }
@@ -240,6 +244,24 @@ impl Side {
             self.state = None;
             self.notes.push("the final state is too large to compare".into());
         }
+    }
+
+    /// Returns whether steps ran that are not among its steps.
+    pub fn has_unknown_steps(&self) -> bool {
+        // A run that ended well had steps.
+        self.lacks_steps || (!self.is_running && self.status == "success" && !self.has_node_steps())
+    }
+
+    /// Returns whether it has more than inputs.
+    pub(super) fn has_node_steps(&self) -> bool {
+        self.steps.iter().any(|step| step.kind != StepKind::Input)
+    }
+
+    /// Returns the final state; `None` if it isn't known.
+    pub(super) fn final_state(&self) -> Option<&Value> {
+        // A server that can't list the steps of a run reads its state with the channels of another graph.
+        let is_misread = self.has_unknown_steps() && matches!(self.source, SideSource::Thread { .. });
+        self.state.as_ref().filter(|_| !self.is_running && !is_misread)
     }
 
     /// Returns whether any of its steps is inside of a node.

@@ -11,6 +11,7 @@ fn side(steps: Vec<Step>) -> Side {
     let mut side = Side::new("side".into(), source);
     side.graph_id = Some("agent".into());
     side.steps = steps;
+    side.state = Some(json!({"done": true}));
     side
 }
 
@@ -117,6 +118,84 @@ fn different_graphs_have_totals_only() {
     assert!(Comparison::of(a, b).not_comparable().unwrap().starts_with("No node in common"));
 }
 
+fn input() -> Step {
+    Step { kind: StepKind::Input, step: Some(0), ..Step::of("__start__") }.with_output(json!({"q": 1}))
+}
+
+#[test]
+fn unknown_steps_inputs_and_states_are_never_equal() {
+    let ended = |steps: Vec<Step>| Side { status: "success".into(), ..side(steps) };
+    let whole = || ended(vec![input(), step(1, "x", "1")]);
+    assert_eq!(Comparison::of(whole(), whole()).is_same(), Some(true));
+    assert_eq!(Comparison::of(whole(), whole()).common(), "same input · same graph · same final state");
+    // No step of a run that ended well is listed.
+    for (a, b, of) in [
+        (ended(vec![input()]), ended(vec![input()]), "A and B"),
+        (ended(vec![input()]), whole(), "A"),
+        (whole(), Side { lacks_steps: true, ..whole() }, "B"),
+    ] {
+        let comparison = Comparison::of(a, b);
+        assert_eq!((comparison.is_same(), comparison.is_state_different()), (None, None), "{of}");
+        assert_eq!(comparison.not_comparable(), Some(format!("? Steps unknown: those of {of} are not listed.")));
+        assert_eq!(comparison.common(), "same graph");
+        assert!(comparison.notes.iter().any(|note| note.contains("another graph ran later")), "{:?}", comparison.notes);
+        assert!(comparison.state_difference().is_none());
+    }
+    let no_state = || Side { state: None, ..whole() };
+    assert_eq!(Comparison::of(no_state(), no_state()).is_same(), None);
+    assert!(Comparison::of(no_state(), no_state()).common().ends_with("final state unknown"));
+    let no_input = || ended(vec![step(1, "x", "1")]);
+    assert_eq!(Comparison::of(no_input(), no_input()).is_same(), None);
+    assert!(Comparison::of(no_input(), no_input()).common().starts_with("input unknown"));
+    let failed = || Side { status: "error".into(), ..ended(vec![input()]) };
+    assert_eq!(Comparison::of(failed(), failed()).is_same(), None, "why they failed is unknown");
+}
+
+#[test]
+fn totals_of_unknown_steps_are_unknown() {
+    let mut other = Side { status: "success".into(), ..side(vec![input()]) };
+    other.graph_id = Some("slow".into());
+    let comparison = Comparison::of(side(vec![input(), step(1, "x", "1")]), other);
+    assert!(comparison.not_comparable().unwrap().starts_with("Different graphs (agent, slow)"));
+    assert_eq!(comparison.total_lines(), ["0.1s", "unknown: no steps are recorded"].map(String::from));
+    let queued = Side { status: "pending".into(), is_running: true, ..side(Vec::new()) };
+    assert_eq!(
+        Comparison::of(queued.clone(), queued).total_lines(),
+        ["no steps yet", "no steps yet"].map(String::from)
+    );
+}
+
+#[test]
+fn nothing_is_said_of_the_final_state_while_a_side_is_running() {
+    let ended = side(vec![input(), step(1, "x", "1")]);
+    let running = Side { is_running: true, ..ended.clone() };
+    let comparison = Comparison::of(running, ended);
+    assert_eq!((comparison.is_same(), comparison.is_state_different()), (None, None));
+    assert_eq!(comparison.common(), "same input · same graph");
+    assert!(comparison.state_difference().is_none());
+}
+
+/// A history in which a graph that ran later knows no tasks of the checkpoints.
+#[test]
+fn steps_that_a_history_lists_no_tasks_for_are_unknown() {
+    let (_, mut rows) = history("js-history", None);
+    let read = |rows: &[Value]| {
+        let mut history = History::default();
+        rows.iter().for_each(|row| history.add(&row.to_string(), None));
+        let mut side = side(Vec::new());
+        history.fill(&mut side, None, None);
+        side
+    };
+    assert!(!read(&rows).has_unknown_steps());
+    for row in &mut rows {
+        let is_start = row["tasks"][0]["name"] == "__start__";
+        row["tasks"].as_array_mut().unwrap().retain(|_| is_start);
+    }
+    let side = read(&rows);
+    assert_eq!(labels(&side), ["0 input"]);
+    assert!(side.has_unknown_steps());
+}
+
 #[test]
 fn rows_of_a_running_side_are_pending() {
     let (a, mut b) = (side(vec![step(1, "x", "1"), step(2, "y", "1")]), side(vec![step(1, "x", "1")]));
@@ -183,6 +262,7 @@ fn filled(name: &str, run: Option<(&str, Option<&RunFacts>)>) -> Side {
 }
 
 fn labels(side: &Side) -> Vec<String> {
+    assert!(!side.lacks_steps || side.steps.len() == 1, "{:?}", side.steps);
     let label = |step: &Step| format!("{} {}{}", step.step.unwrap_or(-9), step.label(), step.sign());
     side.steps.iter().map(label).collect()
 }
@@ -234,6 +314,10 @@ proptest! {
         let comparison = Comparison::of(side(steps.clone()), side(steps.clone()));
         prop_assert!(comparison.rows.iter().all(|row| row.verdict == Verdict::Same && row.a == row.b));
         prop_assert_eq!(comparison.rows.len(), steps.len());
+        // The input of these sides is unknown.
+        prop_assert_eq!(comparison.is_same(), None);
+        let with_input = || side([vec![input()], steps.clone()].concat());
+        let comparison = Comparison::of(with_input(), with_input());
         prop_assert_eq!(comparison.is_same(), (!steps.is_empty()).then_some(true));
     }
 

@@ -1,6 +1,6 @@
 //! Short texts of a comparison, shared by the page and the command.
 
-use super::align::{Comparability, Comparison, Row, Totals};
+use super::align::{Comparability, Comparison, Row, Totals, Verdict};
 use super::steps::{Side, SideSource, Step, StepKind, StepState};
 use runtail_core::text::{count, duration};
 use std::time::Duration;
@@ -100,6 +100,9 @@ impl Comparison {
         match self.is_same_input() {
             Some(true) => parts.push("same input"),
             Some(false) => parts.push("different input"),
+            None if self.rows.iter().all(|row| row.verdict == Verdict::Same) && !self.rows.is_empty() => {
+                parts.push("input unknown");
+            }
             None => {}
         }
         match (&self.a.graph_id, &self.b.graph_id) {
@@ -112,6 +115,7 @@ impl Comparison {
             match self.is_state_different() {
                 Some(true) => parts.push("final states differ"),
                 Some(false) => parts.push("same final state"),
+                None if !self.is_running() => parts.push("final state unknown"),
                 None => {}
             }
         }
@@ -123,6 +127,14 @@ impl Comparison {
         match &self.comparability {
             Comparability::Steps => None,
             Comparability::DifferentGraphs(a, b) => Some(format!("Different graphs ({a}, {b}): showing totals only.")),
+            Comparability::StepsUnknown(of) => {
+                let which = match of {
+                    [true, true] => "A and B",
+                    [true, false] => "A",
+                    _ => "B",
+                };
+                Some(format!("? Steps unknown: those of {which} are not listed."))
+            }
             Comparability::NothingInCommon => Some("No node in common: showing totals only.".into()),
         }
     }
@@ -130,14 +142,20 @@ impl Comparison {
     /// Returns the totals of A and of B on a line each; that of B says how much faster or slower it was.
     pub fn total_lines(&self) -> [String; 2] {
         let [a, b] = &self.totals;
-        let mut of_b = total(b);
-        if let Some((a, b)) = a.took_ms.zip(b.took_ms) {
+        let mut of_b = total(&self.b, b);
+        let are_whole = !self.is_running() && !self.a.has_unknown_steps() && !self.b.has_unknown_steps();
+        if are_whole && let Some((a, b)) = a.took_ms.zip(b.took_ms) {
             let (words, ms) = if b < a { ("faster", a - b) } else { ("slower", b - a) };
             if ms > 0 {
                 of_b.push_str(&format!(" · {} {words}", took(ms)));
             }
         }
-        [total(a), of_b]
+        [total(&self.a, a), of_b]
+    }
+
+    /// Returns whether more steps may follow on a side.
+    pub fn is_running(&self) -> bool {
+        self.a.is_running || self.b.is_running
     }
 
     /// Returns whether one step of a row took over twice as long as the other.
@@ -148,7 +166,11 @@ impl Comparison {
     }
 }
 
-fn total(totals: &Totals) -> String {
+fn total(side: &Side, totals: &Totals) -> String {
+    if side.has_unknown_steps() {
+        let all = if side.has_node_steps() { "not all steps are recorded" } else { "no steps are recorded" };
+        return format!("unknown: {all}");
+    }
     let mut time = totals.took_ms.map(took).unwrap_or_default();
     if totals.waiting_ms > 0 {
         let plus = if time.is_empty() { "" } else { " + " };
@@ -161,5 +183,10 @@ fn total(totals: &Totals) -> String {
     parts.extend(counted(totals.calls, "call", "calls"));
     parts.extend(counted(totals.failed, "failed step", "failed steps").map(|text| format!("✗ {text}")));
     parts.extend(counted(totals.retries, "retry", "retries").map(|text| format!("✗ {text}")));
-    parts.join(" · ")
+    match parts.is_empty() {
+        true if side.has_node_steps() => "unknown".into(),
+        true if side.is_running => "no steps yet".into(),
+        true => "no steps".into(),
+        false => parts.join(" · "),
+    }
 }

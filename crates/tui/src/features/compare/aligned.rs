@@ -90,7 +90,13 @@ impl Aligned {
     pub fn no_difference(&self) -> Option<&'static str> {
         let is_unknown = |verdict: Option<Verdict>| matches!(verdict, Some(Verdict::Unknown));
         match self {
-            Aligned::Steps(comparison) => (comparison.is_same() == Some(true)).then_some("No differences"),
+            Aligned::Steps(comparison) => match comparison.is_same() {
+                Some(true) => Some("No differences"),
+                None if !comparison.is_running() && comparison.not_comparable().is_none() => {
+                    Some("No known difference")
+                }
+                _ => None,
+            },
             Aligned::Keys(keys) if self.first().is_none() => {
                 let has_unknown = (0..keys.len()).any(|at| is_unknown(keys.verdict(at)));
                 Some(if has_unknown { "No known difference" } else { "No differences" })

@@ -5,7 +5,7 @@ use super::page::ComparePage;
 use crate::session::Session;
 use crate::widgets::line::{Line, Tone};
 use runtail_core::text;
-use runtail_stream::comparison::{Step, StepState};
+use runtail_stream::comparison::{Step, StepState, Verdict};
 
 /// Maximum number of words of a side that are compared.
 const MAX_WORDS: usize = 600;
@@ -36,12 +36,25 @@ pub(super) fn name(aligned: &Aligned, at: usize) -> Option<String> {
 }
 
 /// Returns the lines of a row for both sides.
-pub(super) fn lines(aligned: &Aligned, session: &Session, at: usize, widths: [usize; 2]) -> [Vec<Line>; 2] {
+pub(super) fn lines(
+    page: &ComparePage,
+    aligned: &Aligned,
+    session: &Session,
+    at: usize,
+    widths: [usize; 2],
+) -> [Vec<Line>; 2] {
     let sides: [(String, Tone, bool); 2] = match aligned {
         Aligned::Steps(comparison) => {
             let Some(row) = comparison.rows.get(at) else { return Default::default() };
             let (a, b) = comparison.steps(row);
-            [a, b].map(|step| {
+            [(0, a), (1, b)].map(|(which, step)| {
+                if let Some(error) = page.missing(which) {
+                    let tone = error.map_or(Tone::Dim, |_| Tone::Bad);
+                    return (cleaned(error.unwrap_or("Not loaded.")), tone, false);
+                }
+                if step.is_none() && row.verdict == Verdict::Pending {
+                    return ("Not yet.".into(), Tone::Dim, false);
+                }
                 let tone = match step {
                     Some(step) if step.state == StepState::Failed => Tone::Bad,
                     Some(_) => Tone::Plain,
@@ -55,7 +68,11 @@ pub(super) fn lines(aligned: &Aligned, session: &Session, at: usize, widths: [us
             None => (keys.without_value(at, which).to_string(), Tone::Dim, false),
         }),
     };
-    let words: [Vec<&str>; 2] = [words(&sides[0].0), words(&sides[1].0)];
+    // The URL of an error is broken between its parts, so that its ids stay whole.
+    let words = [0, 1].map(|which| match page.missing(which) {
+        Some(_) => sides[which].0.split_inclusive([' ', '\n', '/']).collect(),
+        None => words(&sides[which].0),
+    });
     let is_both = sides[0].2 && sides[1].2;
     let (of_a, of_b) = if is_both { changed(&words[0], &words[1]) } else { (Vec::new(), Vec::new()) };
     [wrapped(&words[0], &of_a, sides[0].1, widths[0]), wrapped(&words[1], &of_b, sides[1].1, widths[1])]
@@ -128,6 +145,13 @@ fn changed(a: &[&str], b: &[&str]) -> (Vec<bool>, Vec<bool>) {
     (of_a, of_b)
 }
 
+/// Returns why a side is not there, wrapped between the parts of a URL, so that ids stay whole.
+pub(super) fn why(error: &str, width: usize) -> Vec<Line> {
+    let text = cleaned(error);
+    let parts: Vec<&str> = text.split_inclusive([' ', '\n', '/']).collect();
+    wrapped(&parts, &[], Tone::Bad, width)
+}
+
 /// Wraps words into lines.
 fn wrapped(words: &[&str], changed: &[bool], tone: Tone, width: usize) -> Vec<Line> {
     let width = width.max(1);
@@ -175,6 +199,16 @@ mod tests {
         assert_eq!(bold(&a, &of_a), ["will"]);
         assert_eq!(bold(&b, &of_b), ["Before", "it:"]);
         assert_eq!(changed(&a, &a).0, [false; 5]);
+    }
+
+    #[test]
+    fn ids_in_urls_stay_whole() {
+        let id = "01a1fbb5-173d-77d7-b93d-09bf6dcc9775";
+        let url = format!("404 for GET http://127.0.0.1:2001/threads/{id}/runs/{id}");
+        for width in 40..60 {
+            let lines: Vec<String> = why(&url, width).iter().map(Line::text).collect();
+            assert_eq!(lines.iter().filter(|line| line.contains(id)).count(), 2, "{width}: {lines:?}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::{detail, keys};
 use crate::session::Cx;
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
-use crate::widgets::line::{Line, Tone};
+use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::scroll::{Flat, window};
 use runtail_core::text;
 use runtail_stream::comparison::{Comparison, Row, Step, Verdict};
@@ -47,7 +47,13 @@ pub(super) fn draw(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         let status = state.or_else(commit).unwrap_or_default();
         let mut line = Line::of(tone, &format!("{name}  ")).with(Tone::Plain, &page.title(cx.session, which));
         if let Some(error) = page.missing(which) {
-            line = line.right(error.map_or(Tone::Dim, |_| Tone::Bad), error.unwrap_or("loading…"));
+            // The error is in the details.
+            let (tone, words) = match error {
+                Some(_) if page.aligned.is_some() => (Tone::Bad, "not loaded"),
+                Some(error) => (Tone::Bad, error),
+                None => (Tone::Dim, "loading…"),
+            };
+            line = line.right(tone, words);
         } else {
             line = line.right(Tone::Dim, &status);
         }
@@ -55,9 +61,9 @@ pub(super) fn draw(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     }
     let Some(aligned) = &page.aligned else { return };
     let first = || aligned.first_name().map(|first| format!("First difference: {first}"));
-    let same = || aligned.no_difference().map(str::to_string);
+    let same = || page.no_difference().map(str::to_string);
     let head = aligned.not_comparable().or_else(first).or_else(same).unwrap_or_default();
-    canvas.line(1, 3, w.saturating_sub(2), &Line::of(Tone::Strong, &head).right(Tone::Dim, &aligned.common()));
+    canvas.line(1, 3, w.saturating_sub(2), &Line::of(Tone::Strong, &head).right(Tone::Dim, &page.common()));
     let flat = Flat { first: 0, end: page.shown.len() as u64 };
     for (n, line) in window(&flat, page.place.top, layout.rows.h.into()).enumerate() {
         let y = layout.rows.y + n as u16;
@@ -81,10 +87,15 @@ pub(super) fn draw(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let is_listed = aligned.not_comparable().is_none();
     if is_listed || page.shows_state {
         details(page, layout.detail, cx, canvas);
+    } else {
+        let notes = aligned.notes().iter().flat_map(|note| wrap(note, w.saturating_sub(2).into()));
+        for (n, note) in notes.take(h.saturating_sub(8).into()).enumerate() {
+            canvas.line(1, 5 + n as u16, w.saturating_sub(2), &Line::of(Tone::Dim, &note));
+        }
     }
     let totals = match aligned {
         Aligned::Steps(comparison) => {
-            let [a, b] = comparison.total_lines();
+            let [a, b] = page.totals(comparison);
             [("Total A  ", a), ("Total B  ", b)]
         }
         Aligned::Keys(keys) => {
@@ -165,13 +176,21 @@ fn cell(line: &mut Line, step: &Step) {
 fn details(page: &ComparePage, area: Area, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let style = canvas.theme.style(Tone::Dim);
     canvas.text(0, area.y - 1, area.w + 2, &"─".repeat(usize::from(area.w) + 2), style);
-    title(canvas, 2, area.y - 1, area.w.saturating_sub(4), Tone::Strong, &detail::title(page));
+    let after = page.place.top.key + u64::from(page.list_height(cx));
+    let below = (page.shown.len() as u64).saturating_sub(after);
+    let more = if below > 0 { format!(" ↓ {below} more ") } else { String::new() };
+    let room = area.w.saturating_sub(4 + text::width(&more) as u16);
+    title(canvas, 2, area.y - 1, room, Tone::Strong, &detail::title(page));
+    if below > 0 {
+        let x = (area.w + 1).saturating_sub(text::width(&more) as u16 + 1);
+        title(canvas, x, area.y - 1, area.w, Tone::Dim, more.trim());
+    }
     let lines: Vec<Line> = if page.shows_state {
         page.state_lines().to_vec()
     } else {
         let width = usize::from(area.w.saturating_sub(3));
         let Some((aligned, at)) = page.aligned.as_ref().zip(page.at_cursor()) else { return };
-        let [a, b] = detail::lines(aligned, cx.session, at, [width, width]);
+        let [a, b] = detail::lines(page, aligned, cx.session, at, [width, width]);
         // Each side gets at least half of the lines.
         let height = usize::from(area.h);
         let of_b = b.len().min((height / 2).max(height.saturating_sub(a.len())));

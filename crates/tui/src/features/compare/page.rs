@@ -15,7 +15,7 @@ use crate::widgets::line::Line;
 use crate::widgets::scroll::{Flat, LinePos, Place};
 use runtail_core::model::Configuration;
 use runtail_core::text;
-use runtail_stream::comparison::{FileContents, Side, SideSource, Step, Verdict};
+use runtail_stream::comparison::{Comparison, FileContents, Side, SideSource, Step, Verdict};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -129,13 +129,25 @@ impl ComparePage {
     }
 
     fn compare(&mut self) {
-        let [PageSide { loaded: Some(a), .. }, PageSide { loaded: Some(b), .. }] = &self.sides else { return };
-        let Some(aligned) = Aligned::of(a, b) else {
+        let alone = |side: &Side, which| Some(Aligned::Steps(Arc::new(Comparison::alone(side.clone(), which))));
+        let [a, b] = &self.sides;
+        let aligned = match (&a.loaded, &b.loaded) {
+            (Some(a), Some(b)) => Aligned::of(a, b),
+            // The steps of the other side are worth something, too.
+            (Some(Loaded::Steps(side)), None) if b.error.is_some() => alone(side, 0),
+            (None, Some(Loaded::Steps(side))) if a.error.is_some() => alone(side, 1),
+            _ => return,
+        };
+        let Some(aligned) = aligned else {
             return self.fail(1, "A run can't be compared with a revision.".into());
         };
         let at = self.at_cursor().and_then(|at| self.aligned.as_ref()?.row_id(at)).filter(|_| self.is_touched);
         // The cursor stays on its row while a side grows.
         let known = at.and_then(|id| aligned.find(&id));
+        // Of a side that isn't there, no step can be opened.
+        if let Some(missing) = [0, 1].into_iter().find(|which| self.missing(*which).is_some()) {
+            self.focus = 1 - missing;
+        }
         let first = aligned.first().filter(|_| !self.is_touched);
         (self.aligned, self.state) = (Some(aligned), None);
         self.list();
@@ -213,7 +225,13 @@ impl ComparePage {
         let comparison = self.aligned.as_ref().and_then(Aligned::steps).cloned();
         let Some(comparison) = comparison.filter(|_| self.state.is_none()) else { return };
         let lines = match comparison.state_difference() {
-            None => vec![Line::of(crate::widgets::line::Tone::Dim, "The final state of a side is unknown.")],
+            None => {
+                let why = match comparison.is_running() && self.is_whole() {
+                    true => "A side is still running: its final state isn't known yet.",
+                    false => "The final state of a side is unknown.",
+                };
+                vec![Line::of(crate::widgets::line::Tone::Dim, why)]
+            }
             Some(difference) => {
                 const WIDTH: usize = 400;
                 let mut lines = diff_lines::head(&difference, &Line::new(), WIDTH);
@@ -238,6 +256,32 @@ impl ComparePage {
             return None;
         }
         Some(side.error.as_deref())
+    }
+
+    /// Returns whether both sides are there.
+    pub(super) fn is_whole(&self) -> bool {
+        [0, 1].iter().all(|which| self.missing(*which).is_none())
+    }
+
+    /// Returns what both sides have in common.
+    pub(super) fn common(&self) -> String {
+        self.aligned.as_ref().filter(|_| self.is_whole()).map(Aligned::common).unwrap_or_default()
+    }
+
+    /// Returns what is said instead of the first difference if none is known.
+    pub(super) fn no_difference(&self) -> Option<&'static str> {
+        self.aligned.as_ref().filter(|_| self.is_whole())?.no_difference()
+    }
+
+    /// Returns the totals of both sides.
+    pub(super) fn totals(&self, comparison: &Comparison) -> [String; 2] {
+        let mut lines = comparison.total_lines();
+        for (which, line) in lines.iter_mut().enumerate() {
+            if self.missing(which).is_some() {
+                *line = "not loaded".into();
+            }
+        }
+        lines
     }
 
     /// Returns the title of a side.
@@ -362,7 +406,8 @@ impl ComparePage {
         if self.is_of_keys() {
             return Requests::error("Only comparisons of runs can be saved.");
         }
-        let Some(comparison) = self.aligned.as_ref().and_then(Aligned::steps).cloned() else {
+        let whole = self.aligned.as_ref().filter(|_| self.is_whole());
+        let Some(comparison) = whole.and_then(Aligned::steps).cloned() else {
             return Requests::error("Both sides must be loaded before the comparison is saved.");
         };
         let number = session.next_change.take();
@@ -393,6 +438,10 @@ impl ComparePage {
 
     fn flat(&self) -> Flat {
         Flat { first: 0, end: self.shown.len() as u64 }
+    }
+
+    pub(super) fn list_height(&self, cx: &Cx<'_>) -> u16 {
+        u16::try_from(self.height(cx)).unwrap_or(u16::MAX)
     }
 
     fn height(&self, cx: &Cx<'_>) -> usize {
@@ -469,15 +518,24 @@ impl Component for ComparePage {
     }
 
     fn hints(&self) -> Option<&'static [&'static str]> {
-        let ids = &["compare.next", "compare.collapse", "compare.side", "compare.commits", "app.command", "app.help"];
-        self.is_of_keys().then_some(ids)
+        if !self.is_of_keys() {
+            // Without rows there is no step to open.
+            let ids: &[&str] = &["compare.side", "compare.state", "app.back", "app.command", "app.help"];
+            return self.shown.is_empty().then_some(ids);
+        }
+        let keys = self.aligned.as_ref().and_then(Aligned::keys);
+        Some(match keys.is_some_and(|keys| keys.table.commits().is_ok()) {
+            true => &["compare.next", "compare.collapse", "compare.side", "compare.commits", "app.command", "app.help"],
+            false => &["compare.next", "compare.collapse", "compare.side", "app.command", "app.help"],
+        })
     }
 
     fn can(&self, cx: &Cx<'_>, action: Action) -> bool {
         match action {
             // A narrow page shows both sides in one list.
             Action::NextPane => ComparePage::is_wide(cx),
-            Action::NextMatch | Action::PrevMatch | Action::Collapse => !self.shown.is_empty(),
+            Action::NextMatch | Action::PrevMatch | Action::Collapse => !self.shown.is_empty() && self.is_whole(),
+            Action::Describe => self.aligned.is_some() && self.is_whole(),
             _ => true,
         }
     }

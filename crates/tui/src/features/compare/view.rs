@@ -93,7 +93,7 @@ pub(super) fn wide(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         }
     }
     details(page, &layout, cx, canvas);
-    totals(aligned, &layout, cx, canvas);
+    totals(page, aligned, &layout, cx, canvas);
 }
 
 /// Draws the headings of the columns, and what is said of a side without rows.
@@ -105,10 +105,18 @@ fn heads(page: &ComparePage, layout: &Layout, canvas: &mut Canvas<'_>) {
         };
         canvas.line(area.x, area.y - 1, area.w, &head);
         if let Some(error) = page.missing(which) {
-            let (tone, words) = error.map_or((Tone::Dim, "loading…"), |error| (Tone::Bad, error));
-            canvas.words(Area { y: area.y.saturating_sub(1), ..area }, tone, words);
-        } else if page.side(which).is_some_and(|side| side.steps.is_empty()) {
-            canvas.words(Area { y: area.y.saturating_sub(1), ..area }, Tone::Dim, "No steps yet.");
+            match error {
+                Some(error) => {
+                    let lines = detail::why(error, area.w.saturating_sub(4).into());
+                    for (n, line) in lines.iter().take(area.h.into()).enumerate() {
+                        canvas.line(area.x + 2, area.y + n as u16, area.w.saturating_sub(2), line);
+                    }
+                }
+                None => canvas.words(Area { y: area.y.saturating_sub(1), ..area }, Tone::Dim, "loading…"),
+            }
+        } else if let Some(side) = page.side(which).filter(|side| side.steps.is_empty()) {
+            let words = if side.is_running { "No steps yet." } else { "No steps." };
+            canvas.words(Area { y: area.y.saturating_sub(1), ..area }, Tone::Dim, words);
         }
     }
     let head = if page.is_of_keys() { "      A → B" } else { "      A → B  Δ TIME" };
@@ -120,7 +128,7 @@ fn only_totals(page: &ComparePage, why: &str, layout: &Layout, cx: &Cx<'_>, canv
     let Some(comparison) = page.aligned.as_ref().and_then(Aligned::steps) else { return };
     let w = cx.session.page_size().0.saturating_sub(2);
     canvas.line(1, 3, w, &Line::of(Tone::Strong, &text::clean(why)));
-    for (which, total) in comparison.total_lines().into_iter().enumerate() {
+    for (which, total) in page.totals(comparison).into_iter().enumerate() {
         let title = side_title(page, cx, which);
         let room = usize::from(layout.left.w);
         let gap = " ".repeat(room.saturating_sub(text::width(&title)));
@@ -131,6 +139,10 @@ fn only_totals(page: &ComparePage, why: &str, layout: &Layout, cx: &Cx<'_>, canv
         let y = 8;
         let area = Area { x: 0, y, w: cx.session.page_size().0, h: cx.session.page_size().1.saturating_sub(y + 2) };
         details(page, &Layout { detail: area, ..*layout }, cx, canvas);
+        return;
+    }
+    for (n, note) in comparison.notes.iter().enumerate() {
+        canvas.line(1, 8 + n as u16, w, &Line::of(Tone::Dim, &text::clean(note)));
     }
 }
 
@@ -139,7 +151,7 @@ fn place(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let w = cx.session.page_size().0;
     let subject = format!("{}   ", page.subject());
     let mut line = Line::of(Tone::Strong, &subject);
-    let right = page.aligned.as_ref().map(Aligned::common).unwrap_or_default();
+    let right = page.common();
     let room = usize::from(w).saturating_sub(2 + subject.len() + text::width(&right) + 3 + 7) / 2;
     for (which, name) in ["A ", "B "].into_iter().enumerate() {
         line.push(Tone::Accent, if which == 0 { name } else { "   B " });
@@ -186,7 +198,7 @@ fn frame(page: &ComparePage, layout: &Layout, cx: &Cx<'_>, canvas: &mut Canvas<'
         title(canvas, area.x, top, area.w, tone, &side_title(page, cx, which));
     }
     let Some(aligned) = &page.aligned else { return };
-    let words = match (aligned.first_name(), aligned.no_difference()) {
+    let words = match (aligned.first_name(), page.no_difference()) {
         (Some(first), _) => {
             let whole = format!("FIRST DIFFERENCE: {first}");
             if text::width(&whole) + 2 <= MIDDLE.into() {
@@ -289,9 +301,11 @@ fn step_row(comparison: &Comparison, at: usize, is_selected: bool, layout: &Layo
         step.step.is_some()
             && before.is_some_and(|before| before.step == step.step && before.namespace == step.namespace)
     };
+    let is_empty = |which: usize| if which == 0 { &comparison.a } else { &comparison.b }.steps.is_empty();
     let side = |which: usize, step: Option<&Step>, width: u16| match step {
         Some(of) => step_line(of, !is_parallel(of, which), is_selected, width.into()),
-        None if row.verdict == Verdict::Pending => Line::of(Tone::Dim, "       …"),
+        // A side without steps says so there.
+        None if row.verdict == Verdict::Pending && !is_empty(which) => Line::of(Tone::Dim, "       …"),
         None => Line::new(),
     };
     [side(0, a, layout.left.w), middle(comparison, row), side(1, b, layout.right.w)]
@@ -435,7 +449,7 @@ fn details(page: &ComparePage, layout: &Layout, cx: &Cx<'_>, canvas: &mut Canvas
         }
         let widths = [usize::from(half.saturating_sub(2)), usize::from(rest.saturating_sub(2))];
         let room = height - used;
-        let sides = detail::lines(aligned, cx.session, row, widths);
+        let sides = detail::lines(page, aligned, cx.session, row, widths);
         let needed = sides.iter().map(Vec::len).max().unwrap_or(0);
         for (lines, (x, width)) in sides.into_iter().zip([2, half + 3].into_iter().zip(widths)) {
             let more = lines.len().saturating_sub(room);
@@ -454,12 +468,12 @@ fn details(page: &ComparePage, layout: &Layout, cx: &Cx<'_>, canvas: &mut Canvas
 }
 
 /// Draws the totals of both sides, or what was not compared.
-fn totals(aligned: &Aligned, layout: &Layout, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+fn totals(page: &ComparePage, aligned: &Aligned, layout: &Layout, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let (w, h) = cx.session.page_size();
     let y = h.saturating_sub(2);
     let half = layout.detail.w / 2;
     let [a, b] = match aligned {
-        Aligned::Steps(comparison) => comparison.total_lines(),
+        Aligned::Steps(comparison) => page.totals(comparison),
         Aligned::Keys(keys) => keys.totals(&cx.session.key("compare.commits")),
     };
     canvas.line(1, y, half.saturating_sub(2), &Line::of(Tone::Strong, "Total   ").with(Tone::Plain, &a));
