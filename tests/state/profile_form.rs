@@ -237,6 +237,8 @@ fn a_name_that_is_taken_or_chosen_on_the_command_line_is_refused() {
     opened.press("<ctrl-t>");
     opened.press("<ctrl-s>");
     assert!(opened.screen().contains("There is already a profile named us."), "{}", opened.screen());
+    opened.press("<End>x<ctrl-s>");
+    assert!(opened.screen().contains("Nothing was changed."), "{}", opened.screen());
     assert_eq!(opened.text(), FILE);
     let mut opened = Opened::new(FILE, (140, 40));
     opened.dash.app.session.catalog.origin.names = vec!["lab".into()];
@@ -318,6 +320,7 @@ fn a_key_in_a_field_is_refused_and_nothing_of_it_is_kept() {
         };
         let screen = opened.screen();
         assert!(screen.contains("✗ That looks like a key, so nothing of it was kept."), "{screen}");
+        assert!(screen.contains("Press Backspace to continue."), "{screen}");
         assert!(opened.press("<ctrl-s>").is_empty());
         opened.press("<Tab><BackTab><ctrl-t>");
         let shown = opened.screen();
@@ -425,6 +428,9 @@ fn a_reference_is_a_variable_and_an_invalid_name_is_not_written() {
     opened.press("-1");
     assert!(opened.press("<ctrl-s>").is_empty());
     let screen = opened.screen();
-    assert!(screen.contains("✗ Enter the name of an environment variable.") && !screen.contains("not a reference"), "{screen}");
+    assert!(
+        screen.contains("✗ Enter the name of an environment variable.") && !screen.contains("not a reference"),
+        "{screen}"
+    );
     assert_eq!(opened.text(), FILE);
 }
