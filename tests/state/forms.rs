@@ -161,6 +161,7 @@ fn the_key_that_opens_the_preview_does_not_send_while_it_is_held() {
         dash.later(wait);
         dash.screen();
         assert!(dash.keys("<ctrl-s>").is_empty(), "a held key must not send");
+        assert!(dash.screen().contains("Press ctrl-s again to send."), "it may be a new press: {}", dash.screen());
     }
     dash.later(1100);
     assert!(dash.keys("<ctrl-s>").iter().any(|effect| matches!(effect, Effect::Send(sent, _) if *sent == number)));
@@ -208,11 +209,37 @@ fn secrets_are_references_that_can_be_read() {
     assert!(dash.keys("<ctrl-s>").is_empty(), "a plan would fail");
     press(&mut dash, "xaA env:B<Enter>");
     assert!(dash.screen().contains("env:B   can be read"), "{}", dash.screen());
+    press(&mut dash, "<Down>");
+    assert!(!dash.screen().contains("none; press a"), "{}", dash.screen());
     press(&mut dash, "aKEY sk-canary<Enter>");
     assert!(dash.screen().contains("not the value"), "{}", dash.screen());
     assert!(!document(&dash).contains("canary"), "{}", document(&dash));
+    assert!(dash.keys("<ctrl-s>").is_empty());
+    assert!(dash.screen().contains("Secrets: Enter a reference, not the value"), "{}", dash.screen());
     press(&mut dash, "<Esc>");
     assert!(document(&dash).contains("A = \"env:B\"") && !document(&dash).contains("UNSET"), "{}", document(&dash));
+}
+
+#[test]
+fn a_key_in_a_secret_is_refused_and_nothing_of_it_is_kept() {
+    for is_pasted in [false, true] {
+        let mut dash = filled((140, 40));
+        press(&mut dash, "<Tab><Tab><Tab>aMY_KEY ");
+        match is_pasted {
+            true => drop(dash.feed(Msg::Paste("sk-proj-s3cr3t0123456789".into()))),
+            false => press(&mut dash, "lsv2_pt_s3cr3t"),
+        }
+        let screen = dash.screen();
+        assert!(screen.contains("That looks like a key, so nothing of it was kept."), "{screen}");
+        assert!(screen.contains("[ MY_KEY "), "{screen}");
+        assert!(dash.keys("<ctrl-s><Enter>").is_empty());
+        assert!(dash.screen().contains("That looks like a key"), "{}", dash.screen());
+        let later = dash.screen();
+        let state = format!("{:?}{screen}{later}", dash.app);
+        assert!(!state.contains("s3cr3t"), "{later}");
+        press(&mut dash, "<Backspace>env:B<Enter>");
+        assert!(document(&dash).contains("MY_KEY = \"env:B\""), "{}", document(&dash));
+    }
 }
 
 #[test]

@@ -237,6 +237,8 @@ fn a_name_that_is_taken_or_chosen_on_the_command_line_is_refused() {
     opened.press("<ctrl-t>");
     opened.press("<ctrl-s>");
     assert!(opened.screen().contains("There is already a profile named us."), "{}", opened.screen());
+    opened.press("<End>x<ctrl-s>");
+    assert!(opened.screen().contains("Nothing was changed."), "{}", opened.screen());
     assert_eq!(opened.text(), FILE);
     let mut opened = Opened::new(FILE, (140, 40));
     opened.dash.app.session.catalog.origin.names = vec!["lab".into()];
@@ -318,6 +320,7 @@ fn a_key_in_a_field_is_refused_and_nothing_of_it_is_kept() {
         };
         let screen = opened.screen();
         assert!(screen.contains("✗ That looks like a key, so nothing of it was kept."), "{screen}");
+        assert!(screen.contains("Press Backspace to continue."), "{screen}");
         assert!(opened.press("<ctrl-s>").is_empty());
         opened.press("<Tab><BackTab><ctrl-t>");
         let shown = opened.screen();
@@ -378,4 +381,56 @@ fn a_new_profile_may_not_have_the_name_of_another_one() {
     let screen = opened.screen();
     assert!(screen.contains("✗ There is already a profile of this name."), "{screen}");
     assert!(opened.press("<ctrl-s>").is_empty());
+}
+
+#[test]
+fn the_key_of_langsmith_is_offered_only_to_langsmith() {
+    let variable = "api_key_env = \"LANGSMITH_API_KEY\"";
+    let mut opened = Opened::new(FILE, (140, 40));
+    // The place after the regions is self-hosted, the one before them is an agent server.
+    opened.press("pa<Left>");
+    assert!(opened.screen().contains("(x) no key"), "{}", opened.screen());
+    assert!(!opened.document().contains(variable), "{}", opened.document());
+    let effects = opened.press("<Tab>http://127.0.0.1:9<ctrl-s>");
+    let found = effects.iter().find_map(|effect| match effect {
+        Effect::Try(_, profile) => Some(profile.key.is_none()),
+        _ => None,
+    });
+    assert_eq!(found, Some(true), "{effects:?} {}", opened.screen());
+    // A self-hosted installation has a key of its own.
+    let mut opened = Opened::new(FILE, (140, 40));
+    opened.press("pa<Left><Left><Tab>https://langsmith.example.com");
+    assert!(opened.press("<ctrl-s>").is_empty());
+    assert!(opened.screen().contains("Enter the name of an environment variable."), "{}", opened.screen());
+    opened.press("<BackTab><BackTab><BackTab><Left>");
+    assert!(opened.document().contains(variable), "{}", opened.document());
+    // What the user chose stays.
+    let mut opened = Opened::new(FILE, (140, 40));
+    opened.press("pa<Tab><Right><Left><BackTab><Left>");
+    assert!(opened.document().contains(variable), "{}", opened.document());
+    let mut opened = Opened::new(FILE, (140, 40));
+    opened.press("pa<Tab><Tab><End>_2<BackTab><BackTab><Left>");
+    assert!(opened.document().contains("LANGSMITH_API_KEY_2"), "{}", opened.document());
+    // In a profile of the file it is the same.
+    let mut opened = Opened::new(&FILE.replace("\"K\"", "\"LANGSMITH_API_KEY\""), (140, 40));
+    opened.edit(1);
+    opened.press("<Left>");
+    assert!(!opened.document().contains(variable), "{}", opened.document());
+}
+
+#[test]
+fn a_reference_is_a_variable_and_an_invalid_name_is_not_written() {
+    let mut opened = Opened::new(FILE, (140, 40));
+    opened.edit(1);
+    opened.press("<Tab><Tab><Backspace>env:OTHER");
+    assert!(opened.document().contains("api_key_env = \"OTHER\""), "{}", opened.document());
+    assert!(opened.screen().contains("can be read"), "{}", opened.screen());
+    opened.press("-1");
+    assert!(opened.press("<ctrl-s>").is_empty());
+    let screen = opened.screen();
+    assert!(
+        screen.contains("✗ Enter the name of an environment variable.") && !screen.contains("not a reference"),
+        "{screen}"
+    );
+    assert_eq!(opened.text(), FILE);
 }

@@ -355,6 +355,9 @@ fn reloaded_keys_and_settings_apply_immediately() {
     let effects = reload(&mut dash, &format!("{TWO}[poll]\ninterval = \"5s\"\n"));
     assert!(dash.app.session.profiles[0].epoch > epoch);
     assert!(matches!(effects.first(), Some(Effect::Configure(config)) if config.poll.interval.as_secs() == 5));
+    // A setting is not rounded.
+    reload(&mut dash, &format!("{TWO}[poll]\ninterval = \"90s\"\n"));
+    assert!(dash.screen().contains("every 1m30s; "), "{}", dash.screen());
 }
 
 #[test]

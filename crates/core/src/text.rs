@@ -227,6 +227,19 @@ pub fn duration(d: std::time::Duration) -> String {
     }
 }
 
+/// A duration as a setting has it, without rounding: `1m30s`, `2h`, `1s500ms`.
+pub fn exact_duration(d: std::time::Duration) -> String {
+    let mut rest = d.as_millis();
+    let mut out = String::new();
+    for (unit, name) in [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1000, "s"), (1, "ms")] {
+        if rest >= unit {
+            out.push_str(&format!("{}{name}", rest / unit));
+            rest %= unit;
+        }
+    }
+    if out.is_empty() { "0s".into() } else { out }
+}
+
 /// Returns when something happens that follows after a time: `now`, or `in 4s`.
 pub fn soon(wait: std::time::Duration) -> String {
     match duration(wait) {
@@ -489,6 +502,9 @@ mod tests {
         assert_eq!(duration(Duration::from_millis(410)), "0.4s");
         assert_eq!(duration(Duration::from_secs(130)), "2m10s");
         assert_eq!(duration(Duration::from_secs(3 * 3600 + 300)), "3h05m");
+        for (millis, exact) in [(90_000, "1m30s"), (60_000, "1m"), (5_400_000, "1h30m"), (1500, "1s500ms"), (0, "0s")] {
+            assert_eq!(exact_duration(Duration::from_millis(millis)), exact);
+        }
         assert_eq!(age(Duration::from_secs(130)), "2m");
         assert_eq!(count(3104), "3,104");
         assert_eq!(count(12_300_000), "12.3M");

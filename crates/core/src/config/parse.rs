@@ -228,7 +228,8 @@ fn secret(
     }
     if let Some(At { value, span }) = variable {
         // A pasted key must not be repeated in messages.
-        let is_name = !value.contains(|c: char| c == '=' || c.is_whitespace() || c.is_control());
+        let is_name =
+            !value.is_empty() && !value.contains(|c: char| "=:".contains(c) || c.is_whitespace() || c.is_control());
         if !is_name || value.starts_with("lsv2_") || looks_like_key(&value) {
             source.hide(span.clone());
             return Err(source

@@ -1,6 +1,7 @@
 //! The fields of a profile that a form shows. The profile's text stays the draft, as in the file: the form reads its fields
 //! from it and writes changed ones into it.
 
+use super::secret::is_variable;
 use super::toml_fields::{not_one_text, parse, scalar, set_value};
 use super::{ConfigError, KEY_SETTINGS, REGIONS, looks_like_key};
 use toml_edit::{Array, Item, TableLike, Value};
@@ -79,6 +80,19 @@ impl KeyPlace {
     }
 }
 
+impl ServerPlace {
+    /// Returns the key that is offered for a server: only LangSmith gets LangSmith's. The variable of a self-hosted
+    /// installation is unknown.
+    pub fn default_key(self) -> (KeyPlace, &'static str) {
+        match self {
+            ServerPlace::Region(_) => (KeyPlace::Variable, KeyPlace::Variable.default_reference()),
+            ServerPlace::SelfHosted => (KeyPlace::Variable, ""),
+            ServerPlace::AgentServer => (KeyPlace::None, ""),
+            ServerPlace::AsWritten => (KeyPlace::AsWritten, ""),
+        }
+    }
+}
+
 impl Default for ProfileForm {
     fn default() -> ProfileForm {
         ProfileForm {
@@ -95,6 +109,21 @@ impl Default for ProfileForm {
 }
 
 impl ProfileForm {
+    /// Returns whether the key is read from a variable whose name can't be one.
+    pub fn has_invalid_variable(&self) -> bool {
+        self.key_place == KeyPlace::Variable && !is_variable(&self.key)
+    }
+
+    /// Takes what was typed as the place of the key. The beginning of a reference, such as `env:`, is no part of its name.
+    pub fn set_key(&mut self, typed: &str) {
+        let start = match self.key_place {
+            KeyPlace::Variable => "env:",
+            KeyPlace::File => "file:",
+            _ => "",
+        };
+        self.key = typed.trim_start().strip_prefix(start).filter(|_| !start.is_empty()).unwrap_or(typed).to_string();
+    }
+
     /// Reads the fields of the text of one profile.
     ///
     /// # Errors
@@ -320,6 +349,23 @@ mod tests {
     }
 
     #[test]
+    fn reference_is_taken_without_its_kind() {
+        for (place, typed, key, is_invalid) in [
+            (KeyPlace::Variable, "env:LAB_KEY", "LAB_KEY", false),
+            (KeyPlace::Variable, " env:LAB_KEY", "LAB_KEY", false),
+            (KeyPlace::Variable, "LAB_KEY", "LAB_KEY", false),
+            (KeyPlace::Variable, "file:k", "file:k", true),
+            (KeyPlace::Variable, "", "", true),
+            (KeyPlace::File, "file:~/k", "~/k", false),
+            (KeyPlace::Command, "env: x", "env: x", false),
+        ] {
+            let mut form = ProfileForm { key_place: place, ..ProfileForm::default() };
+            form.set_key(typed);
+            assert_eq!((&*form.key, form.has_invalid_variable()), (key, is_invalid), "{typed}");
+        }
+    }
+
+    #[test]
     fn new_profile_is_shown_as_a_form() {
         let form = ProfileForm::read(&profile_template(None)).unwrap();
         assert_eq!((form.place, form.key_place), (ServerPlace::Region(0), KeyPlace::Variable));
@@ -363,6 +409,8 @@ mod tests {
             ("[profiles.a]\nagent_server = \"http://10.0.0.1\"", Some(ProfileField::Server)),
             ("[profiles.a]\nregion = \"us\"\nworkspace = \"a b\"", Some(ProfileField::Workspace)),
             ("[profiles.a]\nregion = \"us\"\napi_key_env = \"a b\"", Some(ProfileField::Key)),
+            ("[profiles.a]\nregion = \"us\"\napi_key_env = \"env:A\"", Some(ProfileField::Key)),
+            ("[profiles.a]\nregion = \"us\"\napi_key_env = \"\"", Some(ProfileField::Key)),
             ("[profiles.a]\nregion = \"us\"\napi_key_keyring = \"-\"", Some(ProfileField::Key)),
             ("[profiles.a]\nregion = \"us\"\nread_only = 1", Some(ProfileField::Access)),
             ("profiles.a = { region = \"us\", label = 1 }", Some(ProfileField::Label)),

@@ -13,6 +13,7 @@ const OPENING_KEY: SignedDuration = SignedDuration::from_secs(2);
 impl App {
     pub(super) fn handle_key(&mut self, key: Key) -> Vec<Effect> {
         if self.is_held(key) {
+            self.explain_held_key(key);
             return Vec::new();
         }
         let open = self.overlays.len();
@@ -36,6 +37,16 @@ impl App {
         };
         self.held_key = Some((key, until.max(now.saturating_add(HELD_KEY).unwrap_or(now))));
         true
+    }
+
+    /// Says that a key that may still be held down has to be pressed again, since it may be a new press.
+    fn explain_held_key(&mut self, key: Key) {
+        let context = self.context();
+        let Some(action) = self.session.keymap.action(context, key).filter(|action| action.sends()) else { return };
+        if self.overlays.last().is_none_or(|top| top.can(&self.overlay_cx(true), action)) {
+            let what = if context == Context::Save { "write" } else { "send" };
+            self.session.hint(format!("Press {key} again to {what}."));
+        }
     }
 
     fn dispatch_key(&mut self, key: Key) -> Vec<Effect> {

@@ -257,8 +257,11 @@ impl Bulk {
     /// Confirms the action.
     fn send(&mut self, cx: &Cx<'_>) -> Requests {
         let is_ready = self.is_planned().then(|| self.is_ready());
-        if !self.send_key.counts(cx, is_ready) || self.is_sent {
+        if self.is_sent {
             return Requests::none();
+        }
+        if let Some(requests) = self.send_key.refuses(cx, is_ready) {
+            return requests;
         }
         if !self.is_ready() {
             return Requests::info("There is nothing to send.");

@@ -272,7 +272,10 @@ impl BulkAnswer {
             BulkStage::Ready => Some(true),
             _ => Some(false),
         };
-        if !self.send_key.counts(cx, is_ready) || self.stage != BulkStage::Ready {
+        if let Some(requests) = self.send_key.refuses(cx, is_ready) {
+            return requests;
+        }
+        if self.stage != BulkStage::Ready {
             return Requests::none();
         }
         self.stage = BulkStage::Sending;

@@ -404,8 +404,8 @@ impl Confirm {
             Stage::Ready(_) => Some(true),
             _ => Some(false),
         };
-        if !self.send_key.counts(cx, is_ready) {
-            return Requests::none();
+        if let Some(requests) = self.send_key.refuses(cx, is_ready) {
+            return requests;
         }
         if self.typed_limit().is_some() {
             let mut out = Requests::info("Nothing was sent: the number of steps changed. Review the new request.");

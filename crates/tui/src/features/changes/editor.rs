@@ -392,7 +392,8 @@ impl Editor {
     /// Previews the change that the document describes.
     fn preview(&self) -> Requests {
         if let Some(problem) = &self.problem {
-            return Requests::error(format!("Line {}: {}. Nothing was sent.", problem.line, problem.message));
+            let undone = if matches!(self.subject, Subject::Profile(_)) { "changed" } else { "sent" };
+            return Requests::error(format!("Line {}: {}. Nothing was {undone}.", problem.line, problem.message));
         }
         if matches!(&self.subject, Subject::CreateDeployment { profile } if profile.is_empty()) {
             return Requests::error("Choose a profile in the form (ctrl-t). Nothing was sent.");
@@ -466,9 +467,10 @@ impl Component for Editor {
             Some(Action::Preview) => {
                 if let Some(form) = self.shown_form() {
                     let (is_ended, is_changed) = form.end_secret();
+                    let why = form.typed_secret.as_ref().and_then(|(_, why)| why.clone()).unwrap_or_default();
                     let requests = self.apply_form(Done { is_changed, requests: Requests::none() });
                     if !is_ended {
-                        return Some(requests);
+                        return Some(requests.and(Request::Notify(true, format!("Secrets: {why} Nothing was sent."))));
                     }
                 }
                 match self.first_form_problem(cx) {

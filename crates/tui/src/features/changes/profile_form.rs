@@ -45,7 +45,7 @@ pub(super) const KEY_PLACES: [(KeyPlace, &str); 5] = [
 ];
 
 /// Why a key is not a field's text.
-const REFUSED: &str = "That looks like a key, so nothing of it was kept. Enter where the key is, never the key itself; Backspace goes on.";
+const REFUSED: &str = "That looks like a key, so nothing of it was kept. Enter where the key is. Press Backspace to continue.";
 
 /// The form and what it knows besides the document.
 #[derive(Debug, Clone)]
@@ -60,6 +60,8 @@ pub struct ProfileFields {
     pub(super) left: BTreeSet<Stop>,
     /// Why each reference to a key can't be read; `None` if it can.
     pub(super) references: BTreeMap<String, Option<String>>,
+    /// Whether the user chose where the key is.
+    is_key_chosen: bool,
     /// Why the document can't be shown as a form.
     pub why_document: Option<String>,
     /// The field in which a key was typed or pasted. It takes no text until another key is pressed, and nothing of the key is kept.
@@ -93,6 +95,7 @@ impl ProfileFields {
             input: TextInput::line(""),
             left: BTreeSet::new(),
             references: BTreeMap::new(),
+            is_key_chosen: false,
             why_document: None,
             refused: None,
             others: Vec::new(),
@@ -224,10 +227,12 @@ impl ProfileFields {
                     self.values.address.clear();
                 }
                 self.rename(&before);
+                self.offer_key(&before);
             }
             Stop::KeyPlace if by != 0 => {
                 self.values.key_place = next_of(&KEY_PLACES, self.values.key_place, by);
                 self.values.key = self.values.key_place.default_reference().into();
+                self.is_key_chosen = true;
             }
             Stop::Access if by != 0 => self.values.is_read_only = !self.values.is_read_only,
             _ => {
@@ -252,6 +257,7 @@ impl ProfileFields {
     /// Changes the text of the focused field. A key is refused: it would be shown, and end up in the file.
     fn change_text(&mut self, change: impl FnOnce(&mut TextInput)) {
         let mut input = std::mem::take(&mut self.input);
+        let was = self.values.key.clone();
         let mut is_refused = false;
         let is_key = if self.focus == Stop::Key { looks_like_key } else { has_langsmith_key };
         if let Some(text) = self.text_mut() {
@@ -259,9 +265,22 @@ impl ProfileFields {
             is_refused = is_key(&input.text());
             *text = if is_refused { String::new() } else { input.text() };
         }
+        if self.focus == Stop::Key {
+            let typed = std::mem::take(&mut self.values.key);
+            self.values.set_key(&typed);
+            self.is_key_chosen |= self.values.key != was;
+        }
         // A new input also forgets the steps of an undo.
         self.input = if is_refused { TextInput::line("") } else { input };
         self.refused = Some(self.focus).filter(|_| is_refused);
+    }
+
+    /// Offers another server's usual key, unless the user chose one: the key of LangSmith must not get to another server.
+    fn offer_key(&mut self, before: &ProfileForm) {
+        if !self.is_key_chosen && (before.key_place, &*before.key) == before.place.default_key() {
+            let (place, key) = self.values.place.default_key();
+            (self.values.key_place, self.values.key) = (place, key.into());
+        }
     }
 
     /// Names a new profile after its server, unless another name was typed.
@@ -282,6 +301,7 @@ impl ProfileFields {
     /// Returns the reference to the key, in the words of a secret's reference.
     pub(super) fn reference(&self) -> Option<String> {
         match self.values.key_place {
+            KeyPlace::Variable if self.values.has_invalid_variable() => None,
             KeyPlace::Variable => Some(format!("env:{}", self.values.key)),
             KeyPlace::File => Some(format!("file:{}", self.values.key)),
             KeyPlace::Keychain | KeyPlace::Command | KeyPlace::None | KeyPlace::AsWritten => None,
@@ -308,11 +328,11 @@ impl ProfileFields {
             return Some(REFUSED.into());
         }
         let missing = match stop {
-            Stop::Address if is_empty(&values.address) => "Enter its URL.",
+            Stop::Address if is_empty(&values.address) => "Enter the server's URL.",
             Stop::Name if is_empty(&values.name) => "Enter a name.",
             Stop::Name if self.known.names.contains(&values.name) => "There is already a profile of this name.",
+            Stop::Key if values.has_invalid_variable() => "Enter the name of an environment variable.",
             Stop::Key if is_empty(&values.key) => match values.key_place {
-                KeyPlace::Variable => "Enter the variable's name.",
                 KeyPlace::File => "Enter the file's path.",
                 KeyPlace::Keychain => "Enter the entry's service, or SERVICE/ACCOUNT.",
                 _ => "Enter the command.",

@@ -1,6 +1,6 @@
 //! Decides whether a press of the send key counts.
 
-use crate::session::{Cx, HELD_KEY};
+use crate::session::{Cx, HELD_KEY, Requests};
 use jiff::Timestamp;
 
 /// The state of the send key of a preview.
@@ -18,16 +18,20 @@ impl SendKey {
         self.is_seen |= is_ready;
     }
 
-    /// Returns whether a press counts. `is_ready`: whether there is something to send; `None` while the preview is loaded.
-    pub fn counts(&mut self, cx: &Cx<'_>, is_ready: Option<bool>) -> bool {
+    /// Returns nothing if a press counts, else what it does instead. `is_ready`: whether there is something to send; `None`
+    /// while the preview is loaded.
+    pub fn refuses(&mut self, cx: &Cx<'_>, is_ready: Option<bool>) -> Option<Requests> {
         let now = cx.session.now;
         let is_held = self.held.is_some_and(|last| now.duration_since(last) < HELD_KEY);
         // A key can be faster than the next frame, and a small terminal shows nothing.
         let is_unseen = is_ready == Some(true) && !(self.is_seen && cx.session.is_drawable());
-        let counts = !(is_held || is_unseen || is_ready.is_none());
-        if !counts {
-            self.held = Some(now);
+        if !(is_held || is_unseen || is_ready.is_none()) {
+            return None;
         }
-        counts
+        self.held = Some(now);
+        Some(match is_ready {
+            Some(true) => Requests::info(format!("Press {} again to send.", cx.session.key("confirm.send"))),
+            _ => Requests::none(),
+        })
     }
 }

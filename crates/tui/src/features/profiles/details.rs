@@ -189,7 +189,11 @@ fn settings_of(cx: &Cx<'_>) -> Vec<(&'static str, String)> {
     let mut fields = vec![
         (
             "[poll]",
-            format!("every {}; what is in progress more often, for up to {}", text::age(interval), text::age(timeout)),
+            format!(
+                "every {}; what is in progress more often, for up to {}",
+                text::exact_duration(interval),
+                text::exact_duration(timeout)
+            ),
         ),
         (
             "[limits]",

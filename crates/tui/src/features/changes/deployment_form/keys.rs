@@ -75,7 +75,7 @@ impl DeploymentForm {
     /// Inserts pasted text.
     pub fn paste(&mut self, text: &str) -> bool {
         if self.typed_secret.is_some() {
-            self.input.insert(text);
+            self.change_secret(|input| input.insert(text));
             return false;
         }
         match self.focus {
@@ -100,6 +100,9 @@ impl DeploymentForm {
     }
 
     fn key_in_secret(&mut self, cx: &Cx<'_>, key: Key) -> Done {
+        if self.is_secret_refused() && key.text().is_some() {
+            return Done::default();
+        }
         match key.code {
             Code::Up => return self.step(cx, -1),
             Code::Down => return self.step(cx, 1),
@@ -110,10 +113,10 @@ impl DeploymentForm {
                 }
                 return Done { requests: self.request_lists(cx.session), is_changed };
             }
-            _ => self.input.key(key),
-        }
-        if let Some((_, why)) = &mut self.typed_secret {
-            *why = None;
+            _ if self.is_secret_refused() => self.change_secret(|_| {}),
+            _ => self.change_secret(|input| {
+                input.key(key);
+            }),
         }
         Done::default()
     }

@@ -262,7 +262,8 @@ impl DeploymentForm {
                     }
                 }
                 // The row that adds a secret is shown where it is useful.
-                (_, None) if is_focused || rows.is_empty() => line.push(Tone::Dim, "none; press a to add one"),
+                (_, None) if rows.is_empty() => line.push(Tone::Dim, "none; press a to add one"),
+                (_, None) if is_focused => line.push(Tone::Dim, "press a to add another one"),
                 (_, None) => continue,
             }
             let mut lines = vec![line];

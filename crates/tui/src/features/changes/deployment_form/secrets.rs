@@ -3,7 +3,11 @@
 use super::{DeploymentForm, Done, Stop};
 use crate::input::key::{Code, Key};
 use crate::widgets::text_input::TextInput;
-use runtail_core::config::SecretRef;
+use runtail_core::config::{SecretRef, looks_like_key};
+
+/// Why a key is not a secret's text.
+const REFUSED: &str =
+    "That looks like a key, so nothing of it was kept. Enter env:VARIABLE or file:PATH. Press Backspace to continue.";
 
 /// A row of the secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,6 +85,26 @@ impl DeploymentForm {
         Some(Done::default())
     }
 
+    /// Returns whether a key was typed or pasted. The field takes no text until another key is pressed: it may be the rest.
+    pub(super) fn is_secret_refused(&self) -> bool {
+        matches!(&self.typed_secret, Some((_, Some(why))) if why == REFUSED)
+    }
+
+    /// Changes the text of the secret being typed. A key is erased, since it would be shown; the name before it stays.
+    pub(super) fn change_secret(&mut self, change: impl FnOnce(&mut TextInput)) {
+        let before = self.input.text();
+        change(&mut self.input);
+        let is_refused = looks_like_key(&self.input.text());
+        if is_refused {
+            let end = before.find(|c: char| c.is_whitespace() || c == '=').map_or(0, |at| at + 1);
+            // A new input also forgets the steps of an undo.
+            self.input = TextInput::line(before.get(..end).unwrap_or_default());
+        }
+        if let Some((_, why)) = &mut self.typed_secret {
+            *why = is_refused.then(|| REFUSED.into());
+        }
+    }
+
     fn begin_secret(&mut self, row: usize, text: &str) {
         self.focus = Stop::Secret(row);
         self.typed_secret = Some((row, None));
@@ -90,6 +114,9 @@ impl DeploymentForm {
     /// Ends typing a secret: `NAME`, or `NAME env:VARIABLE`, or `NAME file:PATH`. Invalid text stays in the field, with the reason.
     /// Returns whether typing ended, and whether the secrets changed.
     pub fn end_secret(&mut self) -> (bool, bool) {
+        if self.is_secret_refused() {
+            return (false, false);
+        }
         let Some((row, _)) = self.typed_secret.take() else { return (true, false) };
         let typed = self.input.text();
         let before = self.secret_rows().get(row).cloned();
