@@ -45,7 +45,8 @@ pub(super) const KEY_PLACES: [(KeyPlace, &str); 5] = [
 ];
 
 /// Why a key is not a field's text.
-const REFUSED: &str = "That looks like a key, so nothing of it was kept. Enter where the key is. Press Backspace to continue.";
+const REFUSED: &str =
+    "That looks like a key, so nothing of it was kept. Enter where the key is. Press Backspace to continue.";
 
 /// The form and what it knows besides the document.
 #[derive(Debug, Clone)]
