@@ -199,7 +199,7 @@ fn sides_that_load_or_fail_say_so_and_a_build_goes_on() {
     let screen = dash.screen();
     assert!(screen.contains("◐ BUILDING") && screen.contains("so far"), "{screen}");
     let took = screen.lines().find(|line| line.contains("so far")).unwrap_or_default();
-    assert!(!took.contains(" -"), "a build that goes on has no duration to compare: {took}");
+    assert!(!took.contains(" -"), "a build in progress has no duration to compare: {took}");
     // The cursor stays on its key when the build ends.
     dash.keys("<Home><Down><Down>");
     answer(&mut dash, 1, &d, &newest());

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// Steps after a checkpoint that a preview lists, and those that are counted.
 const MAX_STEPS: usize = 6;
 const MAX_COUNTED: usize = 200;
-/// Bytes of what is told of a question or an error.
+/// Maximum bytes of a question or an error in a row.
 const MAX_TEXT: usize = 120;
 /// The node that takes the input.
 const START: &str = "__start__";

@@ -227,7 +227,7 @@ fn a_task_that_keeps_its_answer_does_not_ask_again() {
     };
     assert_eq!(detail(false, ""), "Runs again | ask | certain | asks again: Go on?");
     assert_eq!(detail(true, ""), "Runs again | ask | certain | ");
-    // What decides about the nodes is said where nothing else is known of them.
+    // Where nothing else is known of the nodes, the row names what decides about them.
     assert_eq!(detail(true, "a condition decides"), "Runs again | ask | likely | a condition decides");
 }
 

@@ -1,7 +1,7 @@
 //! The configurations of two revisions, or of two versions of an assistant, key by key.
 
 use super::compare::{same, side_by_side};
-use super::mask::{MASK, Secrets, mask_record};
+use super::mask::{MASK, Secrets, is_masked, mask_record};
 use super::{Phase, Revision, SourceRevisionConfig, parse_time};
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -221,16 +221,6 @@ impl KeyRow {
     /// Returns whether it names a secret.
     pub fn is_secret(&self) -> bool {
         self.values.contains(&KeyValue::Secret) || self.path.starts_with("secrets[")
-    }
-}
-
-/// Returns whether a part of a value is hidden, so that equal texts may stand for different values.
-fn is_masked(value: &Value) -> bool {
-    match value {
-        Value::String(text) => text.contains(MASK),
-        Value::Array(items) => items.iter().any(is_masked),
-        Value::Object(fields) => fields.values().any(is_masked),
-        _ => false,
     }
 }
 

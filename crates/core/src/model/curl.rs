@@ -1,6 +1,6 @@
 //! A request as a command line for curl, with `$KEY` where the key would stand.
 
-use super::mask::MASK;
+use super::mask::is_masked;
 use serde_json::Value;
 
 /// The placeholder of a key.
@@ -46,16 +46,6 @@ impl PlainRequest {
             true => format!("# Replace *** with the secrets, then remove the #.\n# {}", command.replace('\n', "\n# ")),
             false => command,
         }
-    }
-}
-
-/// Whether a secret of a body is masked.
-fn is_masked(value: &Value) -> bool {
-    match value {
-        Value::String(text) => text.contains(MASK),
-        Value::Array(items) => items.iter().any(is_masked),
-        Value::Object(fields) => fields.values().any(is_masked),
-        _ => false,
     }
 }
 

@@ -8,6 +8,16 @@ use std::collections::HashSet;
 /// The mask of a secret.
 pub const MASK: &str = text::keys::MASK;
 
+/// Returns whether a part of a value is masked, so that equal texts may stand for different values.
+pub(super) fn is_masked(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains(MASK),
+        Value::Array(items) => items.iter().any(is_masked),
+        Value::Object(fields) => fields.values().any(is_masked),
+        _ => false,
+    }
+}
+
 /// Fields whose text is always a secret.
 const SECRET_FIELDS: [&str; 8] =
     ["token", "access_token", "refresh_token", "id_token", "client_secret", "api_key", "password", "authorization"];

@@ -86,7 +86,7 @@ impl Aligned {
         }
     }
 
-    /// Returns what is said instead of the first difference if none is known.
+    /// Returns the text in place of the first difference if none is known.
     pub fn no_difference(&self) -> Option<&'static str> {
         let is_unknown = |verdict: Option<Verdict>| matches!(verdict, Some(Verdict::Unknown));
         match self {

@@ -66,7 +66,7 @@ impl Fact {
                 }
                 _ => String::new(),
             },
-            // A build that goes on has no duration to compare yet.
+            // A build in progress has no duration to compare yet.
             Fact::Took if a.is_moving() || b.is_moving() => String::new(),
             Fact::Took => {
                 let ms = |took: Duration| i64::try_from(took.as_millis()).unwrap_or(i64::MAX);
@@ -263,7 +263,7 @@ impl Keys {
         }
     }
 
-    /// Returns what is said of a side without a value that can be shown.
+    /// Returns the text of a side without a value that can be shown.
     pub fn without_value(&self, at: usize, which: usize) -> &'static str {
         match self.line(at) {
             Some(KeyLine::Key(row)) => match &row.values[which] {

@@ -268,7 +268,7 @@ impl ComparePage {
         self.aligned.as_ref().filter(|_| self.is_whole()).map(Aligned::common).unwrap_or_default()
     }
 
-    /// Returns what is said instead of the first difference if none is known.
+    /// Returns the text in place of the first difference if none is known.
     pub(super) fn no_difference(&self) -> Option<&'static str> {
         self.aligned.as_ref().filter(|_| self.is_whole())?.no_difference()
     }

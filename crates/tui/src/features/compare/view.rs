@@ -96,7 +96,7 @@ pub(super) fn wide(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     totals(page, aligned, &layout, cx, canvas);
 }
 
-/// Draws the headings of the columns, and what is said of a side without rows.
+/// Draws the headings of the columns, and the text of a side without rows.
 fn heads(page: &ComparePage, layout: &Layout, canvas: &mut Canvas<'_>) {
     for (which, area) in [(0, layout.left), (1, layout.right)] {
         let head = match page.is_of_keys() {

@@ -110,17 +110,20 @@ pub(super) fn why(view: &ThreadView<'_>, session: &Session) -> Why {
 /// Returns whether a thread stopped with nodes left to run, and its server can end it.
 pub(crate) fn can_end(view: &ThreadView<'_>) -> bool {
     let has_next = view.records.state().is_some_and(|state| !state.next.is_empty());
-    has_next
-        && view.offers.ends
-        && matches!(
-            view.status,
-            ThreadStatus::Waiting { .. }
-                | ThreadStatus::Paused { .. }
-                | ThreadStatus::Cancelled { .. }
-                | ThreadStatus::Edited { .. }
-                | ThreadStatus::Stopped { .. }
-                | ThreadStatus::Failed { .. }
-        )
+    let is_waiting = matches!(view.status, ThreadStatus::Waiting { .. });
+    has_next && view.offers.ends && (is_waiting || has_stopped(view.status))
+}
+
+/// Returns whether a thread stopped before its end without a question.
+fn has_stopped(status: &ThreadStatus) -> bool {
+    matches!(
+        status,
+        ThreadStatus::Paused { .. }
+            | ThreadStatus::Cancelled { .. }
+            | ThreadStatus::Edited { .. }
+            | ThreadStatus::Stopped { .. }
+            | ThreadStatus::Failed { .. }
+    )
 }
 
 /// Completes the explanation of a thread whose server keeps the answer that its step failed with.
@@ -141,17 +144,8 @@ fn answer_refused(view: &ThreadView<'_>, why: &mut Why) {
 
 /// Returns whether a thread that stopped can be run again from one of its checkpoints.
 fn offers_earlier_step(view: &ThreadView<'_>) -> bool {
-    view.offers.continues
-        && view.records.state().is_some()
-        && matches!(
-            view.status,
-            ThreadStatus::Paused { .. }
-                | ThreadStatus::Cancelled { .. }
-                | ThreadStatus::Edited { .. }
-                | ThreadStatus::Stopped { .. }
-                | ThreadStatus::Failed { .. }
-                | ThreadStatus::Idle { .. }
-        )
+    let is_idle = matches!(view.status, ThreadStatus::Idle { .. });
+    view.offers.continues && view.records.state().is_some() && (is_idle || has_stopped(view.status))
 }
 
 fn queued(since: Option<Timestamp>, waiting: usize, offers: Offers, session: &Session) -> Why {
