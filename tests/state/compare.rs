@@ -280,7 +280,7 @@ fn a_side_has_the_commit_that_ran_it_or_its_state() {
     answer(&mut dash, 1, one(&b));
     let screen = dash.screen();
     assert!(screen.contains("╭ A · eu · main@9fceb02 ─") && screen.contains("┬ B · us · paused to ask ─"), "{screen}");
-    // Another state than finished is said beside the commit; a revision that isn't listed has no commit.
+    // Any state but finished follows the commit; a revision that isn't listed has no commit.
     a["status"] = "error".into();
     b["revision"] = "99999999-9999-4999-8999-999999999999".into();
     (b["status"], b["steps"][5]["state"]) = ("interrupted".into(), "stopped".into());

@@ -315,11 +315,11 @@ fn step_of(base: &Base) -> String {
     base.facts.step.map_or_else(|| format!("checkpoint {}", short_id(&base.id)), |step| format!("step {step}"))
 }
 
-/// Says which calls may be made again. `is_said`: it is known which ones are, and said elsewhere.
-fn called_again(base: &Base, has_run: bool, is_said: bool) -> Option<Note> {
+/// Says which calls may be made again. `are_listed`: the calls that are made again are known and listed elsewhere.
+fn called_again(base: &Base, has_run: bool, are_listed: bool) -> Option<Note> {
     let calls: Vec<String> = base.open_calls().into_iter().map(|call| call.name).collect();
     match (calls.is_empty(), has_run) {
-        _ if is_said => None,
+        _ if are_listed => None,
         (false, true) => Some(Note::warning(format!(
             "Calls that the state asks for: {}. Those that were made after this checkpoint may be made again; their external \
              effects happen twice.",

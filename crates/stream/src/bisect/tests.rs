@@ -136,7 +136,7 @@ fn states_of_a_recording_are_checked_with_the_nodes_that_wrote_them() {
         event(5, "updates", json!({"chat": null})),
         event(6, "updates", json!({"bill": {"tier": "none"}})),
         event(7, "values", json!({"tier": "none"})),
-        // Nothing tells which node wrote this one.
+        // It isn't known which node wrote this one.
         event(8, "values", json!({"tier": "paid"})),
         // Only a question, as JavaScript sends it: no state.
         event(9, "values", json!({"__interrupt__": [{"id": "i", "value": 1}]})),

@@ -166,7 +166,7 @@ fn totals_of_unknown_steps_are_unknown() {
 }
 
 #[test]
-fn nothing_is_said_of_the_final_state_while_a_side_is_running() {
+fn final_states_are_not_compared_while_a_side_is_running() {
     let ended = side(vec![input(), step(1, "x", "1")]);
     let running = Side { is_running: true, ..ended.clone() };
     let comparison = Comparison::of(running, ended);

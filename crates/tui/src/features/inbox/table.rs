@@ -140,7 +140,7 @@ pub fn age(row: &Row, session: &Session) -> String {
 }
 
 /// Returns what rows need, told apart where the column would cut several of them to the same words: those begin with their first
-/// word and go on where they differ.
+/// word and continue where they differ.
 fn told_apart(needs: Vec<String>, width: usize) -> Vec<String> {
     let needs: Vec<String> = needs.iter().map(|said| text::clean(text::head(said, MAX_CELL)).into_owned()).collect();
     let told = |said: &String| {

@@ -28,8 +28,8 @@ pub(super) fn details(known: Option<&ProfileEntry>, cx: &Cx<'_>, width: usize) -
     let mut fields = definition(known, cx);
     fields.extend(state(known, cx));
     // A check that failed says it line by line.
-    let is_said = known.checks.iter().any(|check| check.fault().is_some());
-    fields.retain(|(name, _)| *name != "checked" || !is_said);
+    let is_listed = known.checks.iter().any(|check| check.fault().is_some());
+    fields.retain(|(name, _)| *name != "checked" || !is_listed);
     lines.extend(field_lines(&fields, width));
     lines.extend(checks);
     lines.push(Line::new());
