@@ -24,7 +24,7 @@ use super::rows::{Received, Row};
 use super::{ApiError, EventStream, Kind, Retry};
 use reqwest::{Method, Url};
 use runtail_core::model::{Assistant, RunCreate, ThreadSort};
-use runtail_core::text;
+use runtail_core::{json, text};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use std::convert::identity;
@@ -367,7 +367,7 @@ impl AgentServer {
                 if !row.get().starts_with('{') {
                     return Err(answer.odd(&format!("a row is not a record: {}", text::fit(row.get(), 40))));
                 }
-                let row = text::depth::parse(row.get().as_bytes());
+                let row = json::exact(row.get());
                 rows.push(kept(row.map_err(|e| answer.odd(&e.to_string()))?));
             }
             if is_last {

@@ -4,7 +4,7 @@ use super::{ApiError, Kind, Place};
 use jiff::fmt::rfc2822::DateTimeParser;
 use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
 use reqwest::{StatusCode, Url};
-use runtail_core::{config, text};
+use runtail_core::{config, json, text};
 use serde_json::Value;
 
 /// Maximum length of a detail, in columns.
@@ -210,7 +210,7 @@ struct ErrorBody {
 }
 
 fn read(headers: &HeaderMap, body: &[u8]) -> ErrorBody {
-    if let Ok(value) = serde_json::from_slice::<Value>(body) {
+    if let Ok(value) = json::from_str::<Value>(&String::from_utf8_lossy(body)) {
         return of_json(&value);
     }
     let detail = if is_html(headers, body) { html_detail(body) } else { line(&String::from_utf8_lossy(body)) };

@@ -258,7 +258,7 @@ impl ControlPlane {
     /// # Errors
     /// The row can't be parsed, for example because a number is out of range.
     pub fn read_row(&self, row: &RawValue) -> Result<Value, ApiError> {
-        runtail_core::text::depth::parse(row.get().as_bytes()).map_err(|e| self.not_understood(&e))
+        runtail_core::json::exact(row.get()).map_err(|e| self.not_understood(&e))
     }
 
     fn not_understood(&self, why: &serde_json::Error) -> ApiError {

@@ -13,7 +13,7 @@ use reqwest::header::{self, HeaderMap, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use runtail_core::config::{self, Profile};
 use runtail_core::model::{KEY_PLACE, PlainRequest, Secrets, TOKEN_PLACE, secret_texts};
-use runtail_core::text;
+use runtail_core::{json, text};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -234,7 +234,7 @@ impl Http {
             .header(header::ACCEPT_ENCODING, "gzip")
             .timeout(call.timeout);
         if let Some(body) = call.body {
-            request = request.json(body);
+            request = request.header(header::CONTENT_TYPE, "application/json").body(written(body));
         }
         let broken = |e: &reqwest::Error| self.scrubbed(network::failure(e, &call.url, at.clone()), call.body);
         let own = || self.shown(call.plane, at.method.clone(), &call.url, call.body);
@@ -318,7 +318,7 @@ impl Http {
             request = request.header("last-event-id", value);
         }
         if let Some(body) = body {
-            request = request.json(body);
+            request = request.header(header::CONTENT_TYPE, "application/json").body(written(body));
         }
         let mut noted = writes.then(|| self.note(&at, Service::Agent, &url, body));
         let began = Instant::now();
@@ -525,6 +525,11 @@ impl fmt::Debug for Http {
             .field("bearer", &self.0.bearer.is_some())
             .finish_non_exhaustive()
     }
+}
+
+/// Returns the body of a request. What was received goes back exactly as it was.
+fn written(body: &Value) -> String {
+    json::written(&body.to_string()).into_owned()
 }
 
 /// Returns an address below a base, with its segments encoded. Empty segments and dots are refused, because they would

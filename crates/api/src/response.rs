@@ -6,8 +6,8 @@ use super::rows::Row;
 use super::{ApiError, Kind, Place};
 use bytes::Bytes;
 use reqwest::header::{self, HeaderMap};
+use runtail_core::json;
 use runtail_core::model::Secrets;
-use runtail_core::text;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -52,13 +52,13 @@ pub(super) fn clock_skew(headers: &HeaderMap, now: jiff::Timestamp) -> Option<i6
 impl Answer {
     /// Reads the body as JSON.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
-        let read = match &self.repeated {
-            None => text::depth::parse(&self.body),
-            Some(keys) => text::depth::parse::<Value>(&self.body).and_then(|mut value| {
+        let read = json::read_repaired(&String::from_utf8_lossy(&self.body), |body| match &self.repeated {
+            None => json::exact(body),
+            Some(keys) => json::exact::<Value>(body).and_then(|mut value| {
                 keys.take_out(&mut value);
                 serde_json::from_value(value)
             }),
-        };
+        });
         read.map_err(|e| {
             // Before it is truncated, as for an error.
             let head = String::from_utf8_lossy(&self.body[..self.body.len().min(MAX_REFUSAL)]);
@@ -74,9 +74,7 @@ impl Answer {
             Some(b'{') => match self.json::<HashMap<String, Row>>()?.remove(field) {
                 None => Ok(Vec::new()),
                 Some(value) if value.get() == "null" => Ok(Vec::new()),
-                Some(rows) => {
-                    serde_json::from_str(rows.get()).map_err(|_| self.odd(&format!("`{field}` is not a list")))
-                }
+                Some(rows) => json::from_str(rows.get()).map_err(|_| self.odd(&format!("`{field}` is not a list"))),
             },
             Some(b'[') | None => self.json(),
             Some(_) => self.json().and_then(|_: IgnoredAny| Err(self.odd("the response is not a list"))),

@@ -1,6 +1,7 @@
 //! Rows of lists, kept as received text and parsed one by one, because a parsed list is many times larger than its text.
 
 use super::body::parsed_size;
+use runtail_core::json;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -49,7 +50,7 @@ fn id_of(row: &RawValue) -> Option<String> {
         assistant_id: Option<Value>,
         id: Option<Value>,
     }
-    let Ids { thread_id, assistant_id, id } = serde_json::from_str(row.get()).ok()?;
+    let Ids { thread_id, assistant_id, id } = json::from_str(row.get()).ok()?;
     [thread_id, assistant_id, id].into_iter().flatten().find_map(|id| id.as_str().map(String::from))
 }
 

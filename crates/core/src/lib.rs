@@ -4,5 +4,6 @@ pub mod backoff;
 pub mod config;
 pub mod exact_json;
 pub mod graph;
+pub mod json;
 pub mod model;
 pub mod text;

@@ -2,10 +2,10 @@
 //! cell, a title, stdout or an error: whole escape sequences are removed, other control characters and invisible or bidi
 //! characters are made visible.
 
-pub mod depth;
 pub mod keys;
 pub mod markdown;
 
+use crate::json;
 use std::borrow::Cow;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
@@ -68,9 +68,10 @@ pub fn visible(line: &str) -> Cow<'_, str> {
 /// Makes JSON safe to show: what [`clean`] would not let through is written as an escape (`\u202e`), which says the same in
 /// JSON, and keys are masked. Line ends stay.
 pub fn json(json: &str) -> Cow<'_, str> {
-    match keys::masked_json(json) {
-        Some(masked) => Cow::Owned(harmless_json(&masked).into_owned()),
-        None => harmless_json(json),
+    let masked = keys::masked_json(json).map_or(Cow::Borrowed(json), Cow::Owned);
+    match json::written(&masked) {
+        Cow::Borrowed(_) if matches!(masked, Cow::Borrowed(_)) => harmless_json(json),
+        received => Cow::Owned(harmless_json(&received).into_owned()),
     }
 }
 
@@ -107,36 +108,24 @@ fn harmless_json(json: &str) -> Cow<'_, str> {
 }
 
 /// Decodes the `\u` escapes of JSON, or of a part of it, so that people can read it: some servers escape everything that is
-/// not ASCII. Escapes of control characters, quotes and backslashes stay, and so does half a surrogate pair.
+/// not ASCII. Escapes of control characters, quotes and backslashes stay.
 pub fn readable(json: &str) -> Cow<'_, str> {
     if memchr::memmem::find(json.as_bytes(), b"\\u").is_none() {
         return Cow::Borrowed(json);
     }
-    let unit = |at: usize| {
-        let digits = json.get(at..)?.strip_prefix("\\u")?.get(..4)?;
-        u16::from_str_radix(digits, 16).ok().filter(|_| digits.bytes().all(|b| b.is_ascii_hexdigit()))
-    };
     let mut out = String::with_capacity(json.len());
     let mut at = 0;
     while let Some(found) = memchr::memchr(b'\\', &json.as_bytes()[at..]) {
         out.push_str(&json[at..at + found]);
         at += found;
-        let first = unit(at);
-        let low = first.filter(|unit| (0xd800..0xdc00).contains(unit)).and_then(|_| unit(at + 6));
-        let units = first.into_iter().chain(low);
-        let decoded = char::decode_utf16(units.clone()).next().and_then(Result::ok);
-        match decoded.filter(|c| !c.is_control() && !matches!(c, '"' | '\\')) {
-            Some(c) => {
-                out.push(c);
-                at += 6 * units.count();
-            }
-            // The escape as it is, with the character that it escapes.
-            None => {
-                let len = 1 + json[at + 1..].chars().next().map_or(0, char::len_utf8);
-                out.push_str(&json[at..at + len]);
-                at += len;
-            }
+        let before = out.len();
+        let len = json::push_escape(&json[at..], &mut out);
+        let stays = |c: char| c.is_control() || matches!(c, '"' | '\\' | '\u{fffd}');
+        if len < 6 || out[before..].contains(stays) {
+            out.truncate(before);
+            out.push_str(&json[at..at + len]);
         }
+        at += len;
     }
     out.push_str(&json[at..]);
     Cow::Owned(out)
@@ -316,6 +305,7 @@ fn is_plain(text: &str, lines: bool) -> bool {
 }
 
 fn scrub(text: &str, lines: bool) -> String {
+    let text = &*json::shown(text);
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     let mut marks = 0;
@@ -362,7 +352,7 @@ fn is_hidden(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}'
         | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+        | '\u{3164}' | '\u{feff}' | json::MARK | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 fn is_mark(c: char) -> bool {
@@ -537,7 +527,7 @@ mod tests {
             (r#"{"note":"caf\u00e9"}"#, r#"{"note":"café"}"#),
             (r#""\ud83d\ude00 \u65e5""#, "\"😀 日\""),
             (r#""\u0022\u005c\u0007\n""#, r#""\u0022\u005c\u0007\n""#),
-            (r#""\ud83d!\u00""#, r#""\ud83d!\u00""#),
+            (r#""!\u00""#, r#""!\u00""#),
             // A backslash and the letter u.
             (r#""C:\\u00e9""#, r#""C:\\u00e9""#),
             (r"\", r"\"),

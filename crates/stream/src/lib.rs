@@ -27,10 +27,11 @@ pub use log::snapshot::{
 };
 pub use log::snapshot_loader::{Scope as SnapshotScope, SnapshotLoader};
 pub use protocol::ModeTuple;
+pub use runtail_core::json::is_valid as is_json;
 pub use source::control_events::error_text;
 pub use source::follow;
 pub use source::id_key::IdKey;
-pub use sse::decode::{Decoded, Decoder, is_json};
+pub use sse::decode::{Decoded, Decoder};
 pub use sse::framer::{Block, Frame, Framer};
 pub use sse::interner::{EventNames, Interner, Namespace};
 pub use sse::interner::{MAX_NAME, bounded, bounded_namespace};

@@ -2,6 +2,7 @@
 
 use super::{AgentServer, ServerKind};
 use crate::{ApiError, Kind};
+use runtail_core::json;
 use runtail_core::model::{StateFacts, object_fields};
 use runtail_core::text;
 use serde::Deserialize;
@@ -95,8 +96,8 @@ impl AgentServer {
         let mut requests = 0;
         let mut room = max_bytes.saturating_sub(state.get().len());
         for raw in &tasks {
-            let task: WaitingTask<'_> = serde_json::from_str(raw).unwrap_or_default();
-            let place = task.checkpoint.and_then(|place| serde_json::from_str::<Value>(place.get()).ok());
+            let task: WaitingTask<'_> = json::from_str(raw).unwrap_or_default();
+            let place = task.checkpoint.and_then(|place| json::from_str::<Value>(place.get()).ok());
             let place = place.filter(|place| place["checkpoint_ns"].as_str().is_some_and(|ns| !ns.is_empty()));
             let Some(place) = place.filter(|_| task.state.is_none_or(|state| state.get() == "null")) else {
                 added.push(None);
@@ -139,7 +140,7 @@ impl AgentServer {
 fn tasks_of(state: &RawValue) -> Option<Vec<String>> {
     let fields = object_fields(state.get()).ok()?;
     let (_, tasks) = fields.into_iter().find(|(name, _)| name == "tasks")?;
-    let tasks: Vec<&RawValue> = serde_json::from_str(tasks.get()).ok()?;
+    let tasks: Vec<&RawValue> = json::from_str(tasks.get()).ok()?;
     Some(tasks.into_iter().map(|task| task.get().to_string()).collect())
 }
 

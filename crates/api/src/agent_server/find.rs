@@ -6,7 +6,7 @@ use crate::response::Answer;
 use crate::rows::Row;
 use crate::{ApiError, Kind};
 use runtail_core::model::{SearchRow, ServerFilter, Thread, ThreadSearch, ThreadSort, contains, title_of};
-use runtail_core::text;
+use runtail_core::{json, text};
 use serde_json::{Map, Value, json};
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashSet};
@@ -296,7 +296,7 @@ fn rows_of(answer: &Answer) -> Result<Vec<Thread>, ApiError> {
         if !row.get().starts_with('{') {
             return Err(answer.odd(&format!("a row is not a record: {}", text::fit(row.get(), 40))));
         }
-        text::depth::parse::<Thread>(row.get().as_bytes()).map_err(|error| answer.odd(&error.to_string()))
+        json::exact::<Thread>(row.get()).map_err(|error| answer.odd(&error.to_string()))
     };
     rows.into_iter().map(read).collect()
 }

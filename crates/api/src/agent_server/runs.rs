@@ -6,6 +6,7 @@ use crate::http::MAX_BODY;
 use crate::{ApiError, Kind};
 use jiff::Timestamp;
 use reqwest::{Method, Url};
+use runtail_core::json;
 use runtail_core::model::{Run, RunCreate, lenient, lenient_time};
 use runtail_core::text;
 use serde::Deserialize;
@@ -283,11 +284,11 @@ impl RunList<'_> {
     async fn page(&self, query: &[(&str, String)]) -> Result<Rows, ApiError> {
         let parts = ["threads", self.thread, "runs"];
         let rows: Vec<Box<RawValue>> = self.server.get_up_to(&parts, query, self.max_bytes).await?.json()?;
-        Ok(rows.into_iter().map(|raw| (serde_json::from_str(raw.get()).unwrap_or_default(), raw)).collect())
+        Ok(rows.into_iter().map(|raw| (json::from_str(raw.get()).unwrap_or_default(), raw)).collect())
     }
 
     fn parsed<T: DeserializeOwned>(&self, rows: &[Box<RawValue>]) -> Result<Vec<T>, ApiError> {
-        let all = rows.iter().map(|raw| text::depth::parse(raw.get().as_bytes()));
+        let all = rows.iter().map(|raw| json::exact(raw.get()));
         all.collect::<Result<_, _>>().map_err(|e| self.unexpected(&e.to_string()))
     }
 

@@ -5,8 +5,8 @@ use crate::http::MAX_BODY;
 use crate::response::Answer;
 use crate::{ApiError, Kind};
 use reqwest::Method;
+use runtail_core::json;
 use runtail_core::model::{StateFacts, Thread, ThreadSort};
-use runtail_core::text;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::convert::identity;
@@ -95,7 +95,7 @@ impl AgentServer {
             let detail = format!("the server's history of the thread: {error}");
             ApiError { kind: Kind::Protocol, ..self.refused_here(thread, detail) }
         };
-        rows.iter().map(|row| text::depth::parse(row.get().as_bytes()).map_err(odd)).collect()
+        rows.iter().map(|row| json::exact(row.get()).map_err(odd)).collect()
     }
 
     /// Like [`AgentServer::thread_history`], each state as received. Every state repeats all values of the thread, so the

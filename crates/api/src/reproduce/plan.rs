@@ -5,6 +5,7 @@ use super::{ReproduceIntent, ReproducePlan};
 use crate::answer::Service;
 use crate::{AgentServer, ApiError, PlanError, ServerKind};
 use reqwest::Method;
+use runtail_core::json;
 use runtail_core::model::{
     Consent, HistoryState, NewRevision, Note, PlainRequest, Preview, Supersteps, Target, Unrepeatable, plain_message,
 };
@@ -184,7 +185,7 @@ impl AgentServer {
     ) -> Result<Option<String>, PlanError> {
         let before = match self.thread_history_raw(thread, 2, None, usize::MAX).await {
             Ok(rows) => {
-                let rows = rows.iter().filter_map(|row| serde_json::from_str(row.get()).ok());
+                let rows = rows.iter().filter_map(|row| json::from_str(row.get()).ok());
                 rows.filter_map(HistoryState::read).find(|older| older.id < state.id)
             }
             Err(error) if error.is_refusal() || error.may_lack_call() => None,

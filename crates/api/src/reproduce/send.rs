@@ -2,6 +2,7 @@
 
 use super::ReproducePlan;
 use crate::{AgentServer, ApiError, Kind, StartError, StartFailure};
+use runtail_core::json;
 use runtail_core::model::{HistoryState, RunFacts, same_message};
 use runtail_core::text::{self, short_id};
 use std::collections::BTreeSet;
@@ -127,7 +128,7 @@ impl AgentServer {
         let Err(error) = self.update_state(id, body).await else { return Ok(()) };
         let is_written = async || {
             let state = self.thread_state_raw(id, MAX_STATE).await.ok()?;
-            serde_json::from_str(state.get()).ok().and_then(HistoryState::read)
+            json::from_str(state.get()).ok().and_then(HistoryState::read)
         };
         if !error.is_refusal() && is_written().await.is_some() {
             return Ok(());

@@ -2,6 +2,7 @@
 
 use super::{LoadedThread, unfit};
 use crate::{AgentServer, Kind, PlanError, ServerKind};
+use runtail_core::json;
 use runtail_core::model::{Checkpoint, StateFacts};
 use runtail_core::text::{self, short_id};
 use serde::Deserialize;
@@ -59,7 +60,7 @@ impl Base {
     pub fn value(&self, key: &str) -> Option<Value> {
         let raw = self.values.get(key)?.get();
         match raw.len() {
-            0..=MAX_VALUE => serde_json::from_str(raw).ok(),
+            0..=MAX_VALUE => json::from_str(raw).ok(),
             size => Some(Value::String(format!("(a value of {} MB)", size >> 20))),
         }
     }
@@ -112,13 +113,13 @@ pub(super) fn answered_calls(state: &str) -> BTreeMap<String, BTreeSet<String>> 
         #[serde(borrow)]
         result: Option<&'a RawValue>,
     }
-    let state: State<'_> = serde_json::from_str(state).unwrap_or_default();
-    let tasks: Vec<&RawValue> = state.tasks.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    let state: State<'_> = json::from_str(state).unwrap_or_default();
+    let tasks: Vec<&RawValue> = state.tasks.and_then(|raw| json::from_str(raw.get()).ok()).unwrap_or_default();
     let mut answered: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for raw in tasks {
-        let Ok(task) = serde_json::from_str::<Task<'_>>(raw.get()) else { continue };
+        let Ok(task) = json::from_str::<Task<'_>>(raw.get()) else { continue };
         let result = task.result.map(RawValue::get).filter(|raw| raw.len() <= MAX_VALUE);
-        let result: Value = result.and_then(|raw| serde_json::from_str(raw).ok()).unwrap_or_default();
+        let result: Value = result.and_then(|raw| json::from_str(raw).ok()).unwrap_or_default();
         let parts = match &result {
             Value::Array(parts) => parts.as_slice(),
             one => std::slice::from_ref(one),
@@ -179,8 +180,8 @@ impl AgentServer {
         if !facts.is_saved() {
             return Err(missing());
         }
-        let row: WithValues<'_> = serde_json::from_str(raw.get()).map_err(odd)?;
-        let values = row.values.and_then(|values| serde_json::from_str(values.get()).ok()).unwrap_or_default();
+        let row: WithValues<'_> = json::from_str(raw.get()).map_err(odd)?;
+        let values = row.values.and_then(|values| json::from_str(values.get()).ok()).unwrap_or_default();
         Ok(Base {
             id: id.to_string(),
             thread: thread.to_string(),

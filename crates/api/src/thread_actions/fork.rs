@@ -7,6 +7,7 @@ use super::plan::{assistant_of, breakpoints_note, named, omitted_note, raised};
 use super::start::{marked, was_answered};
 use super::{ForkChange, LoadedThread, RunStart, StartGuard, StateEdit, Step, ThreadPlan, WriteKind, unfit};
 use crate::{AgentServer, PlanError, ServerKind};
+use runtail_core::json;
 use runtail_core::model::{
     Branch, BranchStep, BranchStepKind, FROM_FIRST, Note, Preview, Question, Rerun, RunCreate, StateFacts, StepLimit,
     TaskFacts, ThreadStatus,
@@ -307,7 +308,7 @@ fn after_edit(drawing: &Drawing, node: &str) -> (Vec<String>, &'static str) {
 
 /// Whether a run saves only its last checkpoint, by its options.
 fn saves_last_only(kwargs: &str) -> bool {
-    let kwargs: Value = serde_json::from_str(kwargs).unwrap_or_default();
+    let kwargs: Value = json::from_str(kwargs).unwrap_or_default();
     kwargs["durability"] == "exit" || kwargs["checkpoint_during"] == false
 }
 

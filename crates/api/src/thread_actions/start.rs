@@ -2,6 +2,7 @@
 
 use super::LoadedThread;
 use crate::{AgentServer, ApiError, Kind, ServerKind};
+use runtail_core::json;
 use runtail_core::model::{Question, RunCreate, RunFacts, ThreadStatus, is_id_map};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -190,7 +191,7 @@ pub(super) fn was_answered(loaded: &LoadedThread, id: Option<&str>) -> bool {
     }
     let runs = loaded.runs.as_deref().unwrap_or_default();
     runs.iter().enumerate().any(|(at, run)| {
-        let kwargs: Value = run.kwargs.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+        let kwargs: Value = run.kwargs.as_deref().and_then(|json| json::from_str(json).ok()).unwrap_or_default();
         match (&kwargs["command"]["resume"], id) {
             (Value::Null, _) => false,
             (resume, Some(id)) if resume.get(id).is_some() => true,

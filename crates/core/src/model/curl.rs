@@ -1,6 +1,7 @@
 //! A request as a command line for curl, with `$KEY` where the key would stand.
 
 use super::mask::is_masked;
+use crate::json;
 use serde_json::Value;
 
 /// The placeholder of a key.
@@ -39,7 +40,7 @@ impl PlainRequest {
         ));
         if let Some(body) = &self.body {
             words.push("-H 'Content-Type: application/json'".into());
-            words.push(format!("--data {}", quoted(&body.to_string())));
+            words.push(format!("--data {}", quoted(&json::written(&body.to_string()))));
         }
         let command = words.join(" \\\n  ");
         match self.body.as_ref().is_some_and(is_masked) {

@@ -3,6 +3,7 @@
 use super::form::Form;
 use super::thread_facts::Question;
 use crate::exact_json;
+use crate::json;
 use serde_json::{Map, Value};
 use std::fmt::Write;
 
@@ -240,7 +241,7 @@ fn inbox(value: &Value) -> Option<Result<Action, String>> {
     let parsed;
     let value = match value {
         Value::String(text) if text.trim_start().starts_with(['{', '[']) => {
-            parsed = serde_json::from_str::<Value>(text).ok()?;
+            parsed = json::from_str::<Value>(text).ok()?;
             &parsed
         }
         other => other,

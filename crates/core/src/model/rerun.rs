@@ -1,6 +1,7 @@
 //! Running an input again, from the record of the run that had it.
 
 use super::{Extra, RunCreate, RunFacts};
+use crate::json;
 use serde_json::{Map, Value};
 
 /// Keys of a run's configuration that its server adds; sent again they would claim to be another request's.
@@ -81,14 +82,14 @@ impl RunFacts {
     /// Returns the input of its own that the run was started with. A run that answered a question or continued has none.
     pub fn own_input(&self) -> Option<Value> {
         let kwargs = kwargs_of(self);
-        let beside: Value = self.input.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+        let beside: Value = self.input.as_deref().and_then(|json| json::from_str(json).ok()).unwrap_or_default();
         let resumes = !kwargs["command"]["resume"].is_null();
         [kwargs["input"].clone(), beside].into_iter().find(|input| !input.is_null()).filter(|_| !resumes)
     }
 }
 
 fn kwargs_of(run: &RunFacts) -> Value {
-    run.kwargs.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default()
+    run.kwargs.as_deref().and_then(|json| json::from_str(json).ok()).unwrap_or_default()
 }
 
 /// The configuration without what the server added. A request may have a context or `configurable`, but not both; servers

@@ -1,6 +1,7 @@
 //! The limit of steps (`recursion_limit`) that ended a thread's newest run.
 
 use super::{ThreadRecords, ThreadStatus};
+use crate::json;
 use serde_json::Value;
 
 /// The number of steps of servers that don't say theirs.
@@ -35,7 +36,7 @@ impl StepLimit {
         let (run, state) = (records.runs?.first()?, records.state?);
         let is_its = state.run_id.as_ref().is_none_or(|id| *id == run.run_id);
         let is_between_steps = nodes.is_empty() && !state.next.is_empty() && records.questions().is_empty();
-        let kwargs: Value = serde_json::from_str(run.kwargs.as_deref()?).ok()?;
+        let kwargs: Value = json::from_str(run.kwargs.as_deref()?).ok()?;
         let steps = kwargs["config"]["recursion_limit"].as_u64().unwrap_or(USUAL_LIMIT);
         let has_taken_all = state.step.and_then(|step| u64::try_from(step).ok()).is_some_and(|step| step >= steps);
         (run.is_failed() && is_its && is_between_steps && has_taken_all)

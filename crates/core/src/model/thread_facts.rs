@@ -7,6 +7,7 @@ mod field;
 
 use super::{Thread, python_repr, run_revision};
 use crate::exact_json::Inexact;
+use crate::json;
 use field::{Asked, Field, IgnoredText, object};
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -190,7 +191,7 @@ impl RunFacts {
 
     /// Returns the user who started it, where the server authenticates users.
     pub fn user(&self) -> Option<String> {
-        let kwargs: Value = serde_json::from_str(self.kwargs.as_deref()?).ok()?;
+        let kwargs: Value = json::from_str(self.kwargs.as_deref()?).ok()?;
         let user = kwargs.pointer("/config/configurable/langgraph_auth_user_id")?.as_str()?;
         Some(user.to_string()).filter(|user| !user.is_empty())
     }
@@ -205,7 +206,7 @@ impl RunFacts {
         struct Command {
             resume: Value,
         }
-        serde_json::from_str::<Kwargs>(self.kwargs.as_deref()?).ok().map(|kwargs| kwargs.command.resume)
+        json::from_str::<Kwargs>(self.kwargs.as_deref()?).ok().map(|kwargs| kwargs.command.resume)
     }
 
     /// Returns whether it answered the question with this id, and ended well.
@@ -218,7 +219,7 @@ impl RunFacts {
         struct Command {
             resume: BTreeMap<String, IgnoredAny>,
         }
-        let kwargs = || serde_json::from_str::<Kwargs>(self.kwargs.as_deref()?).ok();
+        let kwargs = || json::from_str::<Kwargs>(self.kwargs.as_deref()?).ok();
         self.status == "success"
             && kwargs().and_then(|kwargs| kwargs.command).is_some_and(|c| c.resume.contains_key(id))
     }
@@ -304,7 +305,7 @@ impl StateFacts {
     /// # Errors
     /// The text is no JSON list.
     pub fn read_all(json: &str) -> Result<Vec<StateFacts>, serde_json::Error> {
-        let rows: Vec<&RawValue> = serde_json::from_str(json)?;
+        let rows: Vec<&RawValue> = json::from_str(json)?;
         Ok(rows.into_iter().filter_map(|row| StateFacts::read(row.get()).ok()).collect())
     }
 
@@ -391,11 +392,9 @@ struct RunConfig<'a> {
 
 impl From<StateRow<'_>> for StateFacts {
     fn from(row: StateRow<'_>) -> StateFacts {
-        let written: Written<'_> =
-            row.metadata.0.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+        let written: Written<'_> = row.metadata.0.and_then(|raw| json::from_str(raw.get()).ok()).unwrap_or_default();
         let id = |field: &Field<'_>| field.get::<Checkpoint>().and_then(|c| c.checkpoint_id.0);
-        let tasks: Vec<&RawValue> =
-            row.tasks.0.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+        let tasks: Vec<&RawValue> = row.tasks.0.and_then(|raw| json::from_str(raw.get()).ok()).unwrap_or_default();
         StateFacts {
             next: row.next.get::<Vec<IgnoredText>>().unwrap_or_default().into_iter().filter_map(|n| n.0).collect(),
             tasks: tasks.into_iter().filter_map(|raw| TaskFacts::read(raw.get())).collect(),
@@ -444,7 +443,7 @@ fn revision_in(places: [Option<&RawValue>; 2]) -> Option<String> {
     let names_one = |json: &str| ["revision", "REVISION", "ref_sha", "REF_SHA"].iter().any(|key| json.contains(key));
     let [config, metadata] = places.map(|raw| {
         let json = raw.map(RawValue::get).filter(|json| names_one(json));
-        json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default()
+        json.and_then(|json| json::from_str(json).ok()).unwrap_or_default()
     });
     run_revision::named(&config, &metadata).map(|(_, name)| name)
 }
@@ -490,14 +489,13 @@ impl RunFacts {
             config: Field<'a>,
         }
         let row: Row<'_> = object(json)?;
-        let kwargs: Kwargs<'_> = row.kwargs.0.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+        let kwargs: Kwargs<'_> = row.kwargs.0.and_then(|raw| json::from_str(raw.get()).ok()).unwrap_or_default();
         let json = |field: &Field<'_>| field.0.map(|raw| raw.get().to_string());
         let attempt = |metadata: &Field<'_>| {
-            let noted = metadata.0.and_then(|raw| serde_json::from_str::<Written<'_>>(raw.get()).ok());
+            let noted = metadata.0.and_then(|raw| json::from_str::<Written<'_>>(raw.get()).ok());
             noted.unwrap_or_default().run_attempt.get()
         };
-        let config: RunConfig<'_> =
-            kwargs.config.0.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+        let config: RunConfig<'_> = kwargs.config.0.and_then(|raw| json::from_str(raw.get()).ok()).unwrap_or_default();
         Ok(RunFacts {
             run_id: row.run_id.text().unwrap_or_default(),
             assistant_id: row.assistant_id.text().unwrap_or_default(),
@@ -521,7 +519,7 @@ impl RunFacts {
     /// # Errors
     /// The text is no JSON list.
     pub fn read_all(json: &str) -> Result<Vec<RunFacts>, serde_json::Error> {
-        let rows: Vec<&RawValue> = serde_json::from_str(json)?;
+        let rows: Vec<&RawValue> = json::from_str(json)?;
         let mut runs: Vec<RunFacts> = rows.into_iter().filter_map(|row| RunFacts::read(row.get()).ok()).collect();
         // Ids are UUIDv7, so they order runs of one instant.
         runs.sort_by(|a, b| (b.created_at, &b.run_id).cmp(&(a.created_at, &a.run_id)));

@@ -1,6 +1,7 @@
 //! What a value should be.
 
 use runtail_core::exact_json;
+use runtail_core::json;
 use runtail_core::text;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -42,7 +43,7 @@ impl Expectation {
     /// Returns whether a value is right. `None` is a missing one.
     pub(super) fn holds(&self, found: Option<&RawValue>) -> bool {
         let is = |wanted: &Value| {
-            let found = found.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
+            let found = found.and_then(|raw| json::from_str::<Value>(raw.get()).ok());
             found.is_some_and(|found| is_same(&found, wanted))
         };
         match self {

@@ -3,6 +3,7 @@
 use super::{BisectQuery, Bisection, Observation, StatePlace};
 use crate::projection::{BarKind, Projections, Snapshot, StateSource};
 use crate::{EventLog, EventNumber, Item, Record, Seq};
+use runtail_core::json;
 use runtail_core::text;
 use serde_json::value::RawValue;
 
@@ -87,7 +88,7 @@ impl LogFold {
         let is_question_only = row.keys.is_empty() && row.interrupts > 0;
         let state = text.get(row.from..row.from + row.size);
         let Some(state) = state.filter(|_| row.ns.is_empty() && !is_question_only) else { return };
-        let Ok(values) = serde_json::from_str::<&RawValue>(state) else { return };
+        let Ok(values) = json::from_str::<&RawValue>(state) else { return };
         let runs = projections.status.runs();
         let run = runs.iter().filter(|run| run.first_seq.is_some_and(|first| first <= row.seq));
         let run = run.max_by_key(|run| run.first_seq).filter(|_| row.source != StateSource::Server);

@@ -2,6 +2,7 @@
 
 use super::steps::{MAX_STATE, Side, Step, StepKind, StepState, cut};
 use jiff::Timestamp;
+use runtail_core::json;
 use runtail_core::model::{RunFacts, StateFacts};
 use serde::Deserialize;
 use serde_json::Value;
@@ -53,17 +54,17 @@ struct TaskRow<'a> {
 impl History {
     /// Adds an entry of the history as received. Entries that are no checkpoints are skipped.
     pub fn add(&mut self, json: &str, run: Option<&str>) {
-        let (Ok(mut facts), Ok(row)) = (StateFacts::read(json), serde_json::from_str::<Row<'_>>(json)) else { return };
+        let (Ok(mut facts), Ok(row)) = (StateFacts::read(json), json::from_str::<Row<'_>>(json)) else { return };
         let Some(id) = facts.checkpoint_id.clone() else { return };
-        let listed = row.parent_checkpoint_id.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        let listed = row.parent_checkpoint_id.and_then(|raw| json::from_str(raw.get()).ok());
         facts.parent_id = facts.parent_id.take().or(listed);
-        let tasks: Vec<&RawValue> = row.tasks.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+        let tasks: Vec<&RawValue> = row.tasks.and_then(|raw| json::from_str(raw.get()).ok()).unwrap_or_default();
         // Only objects are among the facts, too.
         let tasks = tasks.into_iter().filter(|raw| raw.get().starts_with('{'));
         let results = tasks.map(|raw| {
-            let task: TaskRow<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
+            let task: TaskRow<'_> = json::from_str(raw.get()).unwrap_or_default();
             let result = task.result.filter(|raw| raw.get() != "null" && raw.get().len() <= MAX_RESULT)?;
-            serde_json::from_str::<Value>(result.get()).ok()
+            json::from_str::<Value>(result.get()).ok()
         });
         let results = results.collect();
         let is_newest = self.newest.is_none();
@@ -166,7 +167,7 @@ impl History {
             }
         }
         let values = chain.last().and_then(|(_, entry)| entry.values.as_deref());
-        side.state = values.and_then(|values| serde_json::from_str(values).ok());
+        side.state = values.and_then(|values| json::from_str(values).ok());
     }
 }
 
@@ -229,7 +230,7 @@ fn steps(entry: &Entry, next: Option<&Entry>, began: Option<Timestamp>, at_end: 
 fn edit(before: &Entry, after: &Entry) -> Step {
     let mut step = Step { kind: StepKind::Edit, ..Step::of("state edit") };
     step.step = after.facts.step;
-    let values = |entry: &Entry| serde_json::from_str::<Value>(entry.values.as_deref()?).ok();
+    let values = |entry: &Entry| json::from_str::<Value>(entry.values.as_deref()?).ok();
     match values(before).zip(values(after)) {
         Some((Value::Object(before), Value::Object(after))) => {
             let changed = after.into_iter().filter(|(name, value)| before.get(name) != Some(value));

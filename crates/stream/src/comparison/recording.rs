@@ -6,6 +6,7 @@ use crate::log::snapshot::SnapshotFields;
 use crate::projection::{Attempt, Bar, BarKind, BarState, Message, Projections, Role};
 use crate::protocol::{PairMetadata, Payload, ThreadState};
 use crate::{Event, Item, Namespace, Reader, Record, Seq};
+use runtail_core::json;
 use runtail_core::text::{clean, head, short_id};
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -341,7 +342,7 @@ impl Recorded {
 }
 
 fn parse(text: &str) -> Option<Value> {
-    serde_json::from_str(text).ok()
+    json::from_str(text).ok()
 }
 
 /// Returns a task's result as an object. Older servers send the written channels as pairs.

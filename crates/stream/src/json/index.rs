@@ -6,7 +6,8 @@ mod string;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use string::{Chunks, head, plain, unquote};
+pub use runtail_core::json::decoded as plain;
+pub use string::{Chunks, head, unquote};
 
 use std::fmt;
 use std::ops::Range;

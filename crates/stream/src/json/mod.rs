@@ -3,4 +3,3 @@
 pub mod difference;
 pub mod index;
 pub(crate) mod path;
-pub(crate) mod scan;

@@ -2,6 +2,7 @@
 
 use super::index::{JsonIndex, Kind};
 use crate::protocol::{Fields, Items};
+use runtail_core::json;
 use serde_json::value::RawValue;
 
 /// Maximum number of values that a path selects in an event, so that `[]` on a list of a million stays fast.
@@ -109,10 +110,7 @@ impl Step {
     /// Returns whether it selects this member of a container.
     fn selects(&self, doc: &JsonIndex, parent: u32, member: u32) -> bool {
         match self {
-            Step::Key(key) => doc.key(member).is_some_and(|raw| match raw.contains('\\') {
-                true => serde_json::from_str::<String>(raw).is_ok_and(|decoded| decoded == *key),
-                false => raw.trim_matches('"') == key,
-            }),
+            Step::Key(key) => doc.key(member).is_some_and(|raw| json::decoded(raw) == **key),
             Step::Index(index) => {
                 let from = if *index < 0 { i64::from(doc.children_count(parent)) } else { 0 };
                 doc.kind(parent) == Kind::Array && index.checked_add(from) == Some(doc.index(member).into())
@@ -127,7 +125,7 @@ impl Step {
         match self {
             Step::Key(key) if !is_list => {
                 let fields = Fields::read(raw.get()).map(|f| f.0).unwrap_or_default();
-                into.extend(fields.into_iter().find(|(name, _)| name == key).map(|(_, value)| value));
+                into.extend(fields.into_iter().rfind(|(name, _)| name == key).map(|(_, value)| value));
             }
             Step::Index(index) if is_list => {
                 let items = Items::of(raw);

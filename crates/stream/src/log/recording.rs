@@ -4,6 +4,7 @@ use crate::log::snapshot::{self, SNAPSHOT, SnapshotFields};
 use crate::sse::interner::{EventNames, Interner, MAX_NAME};
 use crate::{Data, End, Event, Head, Outcome, Record, RunRecord, Seq};
 use jiff::Timestamp;
+use runtail_core::json;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -271,7 +272,11 @@ pub struct LineParser {
 impl LineParser {
     /// Parses one line. Returns `None` for an unknown kind.
     pub fn parse(&mut self, line: &str) -> Result<Option<Record>, serde_json::Error> {
-        let line: Line<'_> = serde_json::from_str(line)?;
+        json::read_repaired(line, |line| self.record(line))
+    }
+
+    fn record(&mut self, line: &str) -> Result<Option<Record>, serde_json::Error> {
+        let line: Line<'_> = json::from_str(line)?;
         let at = line.at.unwrap_or_default();
         Ok(Some(match &*line.kind {
             "tape" => Record::Head(Head {
@@ -322,9 +327,9 @@ impl LineParser {
         let raw = line.data.map_or("null", RawValue::get);
         let data = match (line.malformed, line.too_large) {
             (_, Some(size)) => {
-                Data::TooLarge { size: size.min(MAX_SIZE), head: serde_json::from_str::<Cow<'_, str>>(raw)?.into() }
+                Data::TooLarge { size: size.min(MAX_SIZE), head: json::from_str::<Cow<'_, str>>(raw)?.into() }
             }
-            (Some(RawFlag::Flag(true)), None) => Data::Malformed(serde_json::from_str::<Cow<'_, str>>(raw)?.into()),
+            (Some(RawFlag::Flag(true)), None) => Data::Malformed(json::from_str::<Cow<'_, str>>(raw)?.into()),
             _ => Data::Json(raw.into()),
         };
         let (name, ns) = if line.ns.is_empty() {

@@ -8,6 +8,7 @@ use crate::log::recording::one_line;
 use crate::protocol::{MessageId, StateMessages};
 use crate::{Data, Event, Seq};
 use jiff::Timestamp;
+use runtail_core::json;
 use runtail_core::model::object_fields;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -142,14 +143,14 @@ pub struct SnapshotFields<'a> {
 impl<'a> SnapshotFields<'a> {
     /// Parses an entry's data.
     pub fn read(json: &'a str) -> Option<SnapshotFields<'a>> {
-        serde_json::from_str(json).ok()
+        json::from_str(json).ok()
     }
 
     /// Returns the parts that could not be loaded, each with the reason; `None` if the server doesn't have the
     /// endpoint.
     pub fn missing(&self) -> Vec<(Part, Option<String>)> {
         let mut missing: BTreeMap<String, Option<String>> =
-            self.missing.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+            self.missing.and_then(|raw| json::from_str(raw.get()).ok()).unwrap_or_default();
         Part::ALL.into_iter().filter_map(|part| Some((part, missing.remove(part.word())?))).collect()
     }
 
@@ -254,11 +255,11 @@ fn without(json: &str, omitted: &str, last: Option<&str>) -> Option<String> {
 /// Removes values and results from the history. Each entry repeats all values, so a hundred checkpoints of a 50 MB
 /// state would take 5 GB. Only the messages that each checkpoint added are needed.
 fn compact_history(json: &str) -> String {
-    let entries: Vec<&RawValue> = serde_json::from_str(json).unwrap_or_default();
+    let entries: Vec<&RawValue> = json::from_str(json).unwrap_or_default();
     let messages = |entry: &[(String, &RawValue)]| -> Option<Vec<Option<String>>> {
         let values = entry.iter().find(|(name, _)| name == "values").map(|(_, raw)| raw.get())?;
-        let list = serde_json::from_str::<StateMessages<'_>>(values).ok()?.messages.0;
-        let id = |raw: &&RawValue| serde_json::from_str::<MessageId<'_>>(raw.get()).ok()?.id.map(Cow::into_owned);
+        let list = json::from_str::<StateMessages<'_>>(values).ok()?.messages.0;
+        let id = |raw: &&RawValue| json::from_str::<MessageId<'_>>(raw.get()).ok()?.id.map(Cow::into_owned);
         Some(list.iter().map(id).collect())
     };
     let entries: Vec<Vec<(String, &RawValue)>> =
@@ -314,8 +315,8 @@ impl Links {
             checkpoint_id: String,
         }
         let field = |wanted: &str| entry.iter().find(|(name, _)| name == wanted).map(|(_, raw)| raw.get());
-        let nested = |name: &str| serde_json::from_str::<Nested>(field(name)?).ok().map(|of| of.checkpoint_id);
-        let plain = |name: &str| serde_json::from_str::<String>(field(name)?).ok();
+        let nested = |name: &str| json::from_str::<Nested>(field(name)?).ok().map(|of| of.checkpoint_id);
+        let plain = |name: &str| json::from_str::<String>(field(name)?).ok();
         Links {
             id: nested("checkpoint").or_else(|| plain("checkpoint_id")),
             parent: nested("parent_checkpoint").or_else(|| plain("parent_checkpoint_id")),
@@ -340,7 +341,7 @@ fn added<'m>(now: &'m [Option<String>], before: &[Option<String>]) -> Vec<Option
 
 /// Returns the tasks of a checkpoint with `{}` in place of their results.
 fn compact_tasks(json: &str) -> String {
-    let tasks: Vec<&RawValue> = serde_json::from_str(json).unwrap_or_default();
+    let tasks: Vec<&RawValue> = json::from_str(json).unwrap_or_default();
     let mut text = String::from("[");
     for (i, task) in tasks.iter().enumerate() {
         text.push_str(if i > 0 { "," } else { "" });

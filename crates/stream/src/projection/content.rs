@@ -4,6 +4,7 @@
 use super::summary::summary;
 use crate::bounded;
 use crate::protocol::{Fields, Items, text};
+use runtail_core::json;
 use runtail_core::text::bytes;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -103,9 +104,7 @@ impl<'a> CallChunk<'a> {
             Some(text) => text.into_owned(),
             None if raw.get() == "null" => String::new(),
             // Aegra escapes all non-ASCII characters, which makes the arguments hard to read.
-            None if raw.get().contains("\\u") => serde_json::from_str::<serde_json::Value>(raw.get())
-                .map_or_else(|_| raw.get().into(), |value| value.to_string()),
-            None => raw.get().into(),
+            None => runtail_core::text::readable(raw.get()).into_owned(),
         }
     }
 }
@@ -157,7 +156,7 @@ fn push_pieces<'a>(raw: &'a RawValue, pieces: &mut Vec<Piece<'a>>) {
             _ => pieces.push(Piece::Text(raw.get().into())),
         };
     };
-    let field = |name: &str| fields.iter().find(|(key, _)| key == name).map(|(_, raw)| *raw);
+    let field = |name: &str| fields.iter().rfind(|(key, _)| key == name).map(|(_, raw)| *raw);
     let string = |name: &str| field(name).and_then(non_empty_text);
     let kind = string("type").unwrap_or_default();
     let index = field("index").and_then(index_of);
@@ -166,7 +165,7 @@ fn push_pieces<'a>(raw: &'a RawValue, pieces: &mut Vec<Piece<'a>>) {
             pieces.extend(["reasoning", "thinking", "text"].iter().find_map(|name| string(name)).map(Piece::Reasoning));
             for part in field("summary").map(Items::of).unwrap_or_default() {
                 let fields = Fields::read(part.get()).map(|fields| fields.0).unwrap_or_default();
-                let text = fields.into_iter().find(|(key, _)| key == "text");
+                let text = fields.into_iter().rfind(|(key, _)| key == "text");
                 pieces.extend(text.and_then(|(_, raw)| non_empty_text(raw)).map(Piece::Reasoning));
             }
         }
@@ -268,33 +267,48 @@ impl Content {
     /// Appends to the text.
     pub fn push_text(&mut self, text: &str) {
         let from = self.text.len();
-        self.text.push_str(text);
         match self.parts.last_mut() {
             _ if text.is_empty() => {}
-            Some(Part::Text(range)) if range.end == from => range.end = self.text.len(),
-            _ => self.parts.push(Part::Text(from..self.text.len())),
+            Some(Part::Text(range)) if range.end == from => {
+                json::append(&mut self.text, text);
+                range.end = self.text.len();
+            }
+            _ => {
+                self.text.push_str(text);
+                self.parts.push(Part::Text(from..self.text.len()));
+            }
         }
     }
 
     /// Appends to the text, as a refusal.
     pub fn push_refusal(&mut self, text: &str) {
         let from = self.text.len();
-        self.text.push_str(text);
         match self.parts.last_mut() {
             _ if text.is_empty() => {}
-            Some(Part::Refusal(range)) if range.end == from => range.end = self.text.len(),
-            _ => self.parts.push(Part::Refusal(from..self.text.len())),
+            Some(Part::Refusal(range)) if range.end == from => {
+                json::append(&mut self.text, text);
+                range.end = self.text.len();
+            }
+            _ => {
+                self.text.push_str(text);
+                self.parts.push(Part::Refusal(from..self.text.len()));
+            }
         }
     }
 
     /// Appends to the reasoning.
     pub fn push_reasoning(&mut self, text: &str) {
         let from = self.reasoning.len();
-        self.reasoning.push_str(text);
         match self.parts.last_mut() {
             _ if text.is_empty() => {}
-            Some(Part::Reasoning(range)) if range.end == from => range.end = self.reasoning.len(),
-            _ => self.parts.push(Part::Reasoning(from..self.reasoning.len())),
+            Some(Part::Reasoning(range)) if range.end == from => {
+                json::append(&mut self.reasoning, text);
+                range.end = self.reasoning.len();
+            }
+            _ => {
+                self.reasoning.push_str(text);
+                self.parts.push(Part::Reasoning(from..self.reasoning.len()));
+            }
         }
     }
 

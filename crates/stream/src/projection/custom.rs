@@ -2,10 +2,10 @@
 //! shows. Stores only positions; rows are rendered from the events.
 
 use super::rows::{Rows, Weigh, namespace_weight};
-use crate::json::scan::Peek;
 use crate::protocol::Payload;
 use crate::{Namespace, Seq};
 use jiff::Timestamp;
+use runtail_core::json::Peek;
 use std::sync::Arc;
 
 const MAX_ROWS: usize = 200_000;

@@ -12,6 +12,7 @@ use crate::protocol::{
 };
 use crate::source::control_events::begins_run;
 use crate::{MAX_NAME, Namespace, Seq, bounded};
+use runtail_core::json;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -68,7 +69,7 @@ impl Messages {
             "values" if payload.is_root() => self.apply_state(payload.fields().and_then(StateMessages::of), &context),
             "state_update" => {
                 if let Some(values) = payload.checkpoint().and_then(|state| state.values) {
-                    self.apply_state(serde_json::from_str(values.get()).ok(), &context);
+                    self.apply_state(json::from_str(values.get()).ok(), &context);
                 }
             }
             "updates" => self.apply_updates(payload, &context),
@@ -195,7 +196,7 @@ impl Messages {
         let context = EventContext { seq, at: None, ns: Namespace::default(), is_snapshot: true, is_later: true };
         // A state without messages doesn't mean that they were removed: JavaScript returns the state of the graph that
         // ran last, without the values of other graphs.
-        let Ok(StateMessages { messages: Items(list) }) = serde_json::from_str(values) else { return };
+        let Ok(StateMessages { messages: Items(list) }) = json::from_str(values) else { return };
         let (mut counts, mut current) = (HashMap::new(), HashSet::new());
         for raw in list {
             let Some(i) = self.apply_listed(raw, &mut counts, &context, &MessageOrigin::default()) else { continue };
@@ -282,7 +283,7 @@ impl Messages {
         origin: &MessageOrigin<'_>,
     ) -> Option<usize> {
         let message = match raw.get().as_bytes().first() {
-            Some(b'{') => serde_json::from_str::<MessagePayload<'_>>(raw.get()).ok()?,
+            Some(b'{') => json::from_str::<MessagePayload<'_>>(raw.get()).ok()?,
             Some(b'n') | None => return None,
             // Graphs may store plain texts, or pairs of a role and a text.
             Some(_) => MessagePayload::bare(raw),
@@ -495,7 +496,7 @@ impl Message {
             let remaining = MAX_NAME.saturating_sub(call.name.len());
             call.name.push_str(runtail_core::text::head(name, remaining));
         }
-        call.args.push_str(&chunk.args());
+        json::append(&mut call.args, &chunk.args());
         (call.seq, call.at) = (context.seq, context.at);
     }
 
@@ -593,5 +594,5 @@ impl ToolCall {
 }
 
 fn is_same_json(a: &str, b: &str) -> bool {
-    a == b || matches!((serde_json::from_str::<Value>(a), serde_json::from_str::<Value>(b)), (Ok(a), Ok(b)) if a == b)
+    a == b || matches!((json::from_str::<Value>(a), json::from_str::<Value>(b)), (Ok(a), Ok(b)) if a == b)
 }

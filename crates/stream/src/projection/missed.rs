@@ -6,6 +6,7 @@ use super::messages::{EventContext, Messages};
 use super::starts::Starts;
 use crate::protocol::{MessageOrigin, MessagePayload};
 use crate::{Item, Namespace, Record};
+use runtail_core::json;
 use serde_json::value::RawValue;
 
 /// What may have happened before the next event of a stream.
@@ -34,7 +35,7 @@ impl Missed {
     /// state of a run, only the user's last messages are its input.
     pub fn earlier(&mut self, messages: &[&RawValue]) -> usize {
         let is_input = |raw: &&&RawValue| {
-            serde_json::from_str::<MessagePayload<'_>>(raw.get()).is_ok_and(|message| message.role() == Role::Human)
+            json::from_str::<MessagePayload<'_>>(raw.get()).is_ok_and(|message| message.role() == Role::Human)
         };
         match (std::mem::replace(&mut self.has_state, true), self.is_after_gap) {
             (true, _) => 0,

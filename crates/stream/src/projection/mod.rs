@@ -29,7 +29,6 @@ mod usage;
 mod values;
 
 pub use crate::json::path::Path;
-pub use crate::json::scan::Peek;
 pub use crate::json::{difference, index};
 pub use content::{Citation, Part};
 pub use custom::{Custom, CustomRow, Progress};
@@ -46,6 +45,7 @@ pub use node_sums::{NodeSum, nested, node_sums, time_of_nodes};
 pub use rates::{Rate, Rates};
 pub use redact::{Found, Joined, Pieces, Removal, Rules};
 pub use rows::Rows;
+pub use runtail_core::json::Peek;
 pub use spans::Spans;
 pub use starts::{CallStart, FirstToken};
 pub use status::{AsOf, Checkpoint, Loaded, RunEntry, RunOutcome, Status};

@@ -1,6 +1,6 @@
 //! One-line summaries of values.
 
-use crate::protocol::unescape;
+use runtail_core::json;
 use std::borrow::Cow;
 
 /// Summarizes a raw value: at most `max` characters, strings without their quotes.
@@ -9,7 +9,7 @@ pub(super) fn summary(raw: &str, max: usize) -> String {
     let head = runtail_core::text::head(raw, max * 6 + 8);
     let end = head.len();
     let head = match head.strip_prefix('"') {
-        Some(inner) if end == raw.len() => Cow::Owned(unescape(inner.strip_suffix('"').unwrap_or(inner))),
+        Some(inner) if end == raw.len() => json::unescaped(inner.strip_suffix('"').unwrap_or(inner)),
         Some(inner) => Cow::Borrowed(inner),
         None => runtail_core::text::readable(head),
     };

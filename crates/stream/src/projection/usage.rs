@@ -1,6 +1,7 @@
 //! The token usage of messages.
 
 use crate::protocol::UsageMetadata;
+use runtail_core::json;
 use serde_json::value::RawValue;
 
 /// The token usage of a message.
@@ -19,7 +20,7 @@ pub struct Usage {
 impl Usage {
     /// Parses `usage_metadata`, or the newer protocol's `usage`, which has the same fields.
     pub(super) fn read(raw: &RawValue) -> Option<Usage> {
-        let usage: UsageMetadata = serde_json::from_str(raw.get()).ok()?;
+        let usage: UsageMetadata = json::from_str(raw.get()).ok()?;
         let (input, output) = (usage.input_tokens.unwrap_or(0), usage.output_tokens.unwrap_or(0));
         Some(Usage {
             input,

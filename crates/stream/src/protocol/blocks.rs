@@ -2,6 +2,7 @@
 //! don't name their message; they belong to the newest message in their namespace.
 
 use super::{LongText, Number, Text};
+use runtail_core::json;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -38,6 +39,6 @@ pub(crate) struct Delta<'a> {
 impl<'a> Block<'a> {
     /// Parses the content added to the block.
     pub fn delta(&self) -> Option<Delta<'a>> {
-        serde_json::from_str(self.delta?.get()).ok()
+        json::from_str(self.delta?.get()).ok()
     }
 }

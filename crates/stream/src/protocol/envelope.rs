@@ -1,6 +1,7 @@
 //! The envelope of the v2 protocol, `{"type":"event","method":…,"params":{"namespace":…,"data":…}}`.
 
 use super::Text;
+use runtail_core::json;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -37,6 +38,6 @@ impl<'a> Envelope<'a> {
         if !head.starts_with(b"{") || memchr::memmem::find(head, b"\"method\"").is_none() {
             return None;
         }
-        serde_json::from_str(text).ok().filter(|envelope: &Envelope<'_>| envelope.kind.is("event"))
+        json::from_str(text).ok().filter(|envelope: &Envelope<'_>| envelope.kind.is("event"))
     }
 }

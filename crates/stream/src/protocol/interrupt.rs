@@ -1,6 +1,7 @@
 //! Interrupts: a graph stopped to ask for input.
 
 use super::Text;
+use runtail_core::json;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -20,6 +21,6 @@ pub(crate) struct Interrupt<'a> {
 impl<'a> Interrupt<'a> {
     /// Parses an interrupt. Returns nothing if the value is not an object.
     pub fn read(raw: &'a RawValue) -> Option<Interrupt<'a>> {
-        serde_json::from_str(raw.get()).ok()
+        json::from_str(raw.get()).ok()
     }
 }

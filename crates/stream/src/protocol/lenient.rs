@@ -1,6 +1,7 @@
 //! Field types that accept any JSON. A value of the wrong type counts as missing and doesn't affect other fields.
 
 use crate::bounded;
+use runtail_core::json;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -9,8 +10,6 @@ use std::fmt;
 
 /// A name, an id or another short text; missing if the value has another type. Its length is limited, because it may be
 /// stored.
-///
-/// JavaScript servers may split an emoji and send a lone surrogate. It becomes U+FFFD, and the rest of the event stays intact.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Text<'a>(pub Option<Cow<'a, str>>);
 
@@ -57,39 +56,7 @@ impl<'de> Deserialize<'de> for Number {
 
 /// Returns the text of a raw value, if it is a string.
 pub(crate) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
-    let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
-    if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
-        return Some(Cow::Borrowed(inner));
-    }
-    let unescaped = serde_json::from_str::<String>(raw.get());
-    Some(Cow::Owned(unescaped.unwrap_or_else(|_| unescape(inner))))
-}
-
-/// Unescapes a string that serde rejects. Lone surrogates become U+FFFD.
-pub(crate) fn unescape(text: &str) -> String {
-    let mut units: Vec<u16> = Vec::with_capacity(text.len());
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        if c != '\\' {
-            units.extend(c.encode_utf16(&mut [0; 2]).iter());
-            continue;
-        }
-        let unit = match chars.next() {
-            Some('n') => 0x0a,
-            Some('t') => 0x09,
-            Some('r') => 0x0d,
-            Some('b') => 0x08,
-            Some('f') => 0x0c,
-            Some('u') => {
-                let hex: String = chars.by_ref().take(4).collect();
-                u16::from_str_radix(&hex, 16).unwrap_or(0xfffd)
-            }
-            Some(other) => other as u32 as u16,
-            None => break,
-        };
-        units.push(unit);
-    }
-    String::from_utf16_lossy(&units)
+    raw.get().starts_with('"').then(|| json::decoded(raw.get()))
 }
 
 /// The fields of an object, in order, with raw values.
@@ -145,12 +112,12 @@ impl<'de> Deserialize<'de> for Key<'de> {
 impl<'a> Fields<'a> {
     /// Parses an object. Returns nothing if the text is not one.
     pub fn read(text: &'a str) -> Option<Fields<'a>> {
-        serde_json::from_str(text).ok()
+        json::from_str(text).ok()
     }
 
-    /// Returns the first field with this name.
+    /// Returns the field with this name: of several, the last.
     pub fn get(&self, name: &str) -> Option<&'a RawValue> {
-        self.0.iter().find(|(key, _)| key == name).map(|(_, raw)| *raw)
+        self.0.iter().rfind(|(key, _)| key == name).map(|(_, raw)| *raw)
     }
 }
 
@@ -182,25 +149,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for Items<'a> {
 impl<'a> Items<'a> {
     /// Parses a list. Returns nothing if the text is not one.
     pub fn read(text: &'a str) -> Option<Items<'a>> {
-        serde_json::from_str(text).ok()
+        json::from_str(text).ok()
     }
 
     /// Returns the elements of a raw list; none if the value is not a list.
     pub fn of(raw: &'a RawValue) -> Vec<&'a RawValue> {
-        serde_json::from_str::<Items<'_>>(raw.get()).map(|i| i.0).unwrap_or_default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_lone_surrogate_is_replaced() {
-        let raw: &RawValue = serde_json::from_str(r#""a\ud83d\n\u00e9\"""#).unwrap();
-        assert_eq!(text(raw).as_deref(), Some("a\u{fffd}\né\""));
-        let raw: &RawValue = serde_json::from_str("7").unwrap();
-        assert_eq!(text(raw), None);
-        assert_eq!(serde_json::from_str::<Text<'_>>("null").unwrap(), Text(None));
+        json::from_str::<Items<'_>>(raw.get()).map(|i| i.0).unwrap_or_default()
     }
 }

@@ -1,6 +1,7 @@
 //! Messages and message chunks, in every form that servers send.
 
 use super::{LongText, Number, Text};
+use runtail_core::json;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -41,7 +42,7 @@ pub(crate) struct MessagePayload<'a> {
 impl<'a> MessagePayload<'a> {
     /// Reads a message that is not an object. Graphs may store plain texts, or pairs of a role and a text.
     pub fn bare(raw: &'a RawValue) -> MessagePayload<'a> {
-        let (role, content) = match serde_json::from_str::<(Text<'a>, &'a RawValue)>(raw.get()) {
+        let (role, content) = match json::from_str::<(Text<'a>, &'a RawValue)>(raw.get()) {
             Ok((role, content)) if role.some().is_some() => (role, content),
             _ => (Text(Some("text".into())), raw),
         };
@@ -122,7 +123,7 @@ impl<'a> AdditionalKwargs<'a> {
     /// Parses the field. It is usually `{}`.
     pub fn read(raw: Option<&'a RawValue>) -> AdditionalKwargs<'a> {
         let raw = raw.filter(|raw| raw.get().len() > 2);
-        raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+        raw.and_then(|raw| json::from_str(raw.get()).ok()).unwrap_or_default()
     }
 }
 
@@ -139,7 +140,7 @@ impl<'a> ResponseMetadata<'a> {
         if raw.get().len() < 3 {
             return None;
         }
-        serde_json::from_str(raw.get()).ok()
+        json::from_str(raw.get()).ok()
     }
 }
 

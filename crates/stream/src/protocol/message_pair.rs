@@ -2,6 +2,7 @@
 //! kilobyte, usually equals that of the previous token and is then not parsed again.
 
 use super::{MessageOrigin, MessagePayload};
+use runtail_core::json;
 
 /// A message and its metadata.
 pub(crate) struct MessagePair<'a> {
@@ -26,7 +27,7 @@ pub(super) fn read<'a>(json: &'a str, known: &'a mut PairMetadata) -> Option<Mes
     let message = values.next()?.ok()?;
     let rest = inner[values.byte_offset()..].trim_start().strip_prefix(',')?.trim_end().strip_suffix(']')?;
     if rest != known.text || rest.is_empty() {
-        known.origin = serde_json::from_str::<MessageOrigin<'_>>(rest).ok()?.into_owned();
+        known.origin = json::from_str::<MessageOrigin<'_>>(rest).ok()?.into_owned();
         // Metadata above the limit is parsed each time.
         let remembered = if rest.len() <= MAX_METADATA { rest } else { "" };
         remembered.clone_into(&mut known.text);

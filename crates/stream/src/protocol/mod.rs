@@ -28,7 +28,7 @@ pub(crate) use debug::Debug;
 pub(crate) use envelope::Envelope;
 pub(crate) use error::Failure;
 pub(crate) use interrupt::Interrupt;
-pub(crate) use lenient::{Fields, Items, LongText, Number, Text, text, unescape};
+pub(crate) use lenient::{Fields, Items, LongText, Number, Text, text};
 pub(crate) use lifecycle::Phase;
 pub(crate) use message::{
     AdditionalKwargs, AnnouncedMessage, MessageId, MessageOrigin, MessagePayload, RequestedCall, ResponseMetadata,

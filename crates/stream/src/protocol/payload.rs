@@ -5,6 +5,7 @@ use super::{
     MessagePair, MessagePayload, Metadata, PairMetadata, Phase, StateUpdate, Task, message_pair,
 };
 use crate::{Event, ModeTuple, Namespace, bounded_namespace};
+use runtail_core::json;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -109,7 +110,7 @@ impl<'a> Payload<'a> {
 
     /// Parses the payload as a type.
     pub fn read<T: Deserialize<'a>>(&self) -> Option<T> {
-        serde_json::from_str(self.json?).ok()
+        json::from_str(self.json?).ok()
     }
 
     /// Returns the metadata of a run.
@@ -125,7 +126,7 @@ impl<'a> Payload<'a> {
     /// Returns the task in an event of the mode `tasks` or `debug`.
     pub fn task(&self) -> Option<&Task<'a>> {
         let read = || match self.name {
-            "debug" => serde_json::from_str(self.debug()?.payload?.get()).ok(),
+            "debug" => json::from_str(self.debug()?.payload?.get()).ok(),
             _ => self.read(),
         };
         self.parsed.task.get_or_init(read).as_ref()
@@ -136,9 +137,9 @@ impl<'a> Payload<'a> {
         let read = || match self.name {
             "debug" => {
                 let debug = self.debug().filter(|debug| debug.kind.is("checkpoint"))?;
-                serde_json::from_str(debug.payload?.get()).ok()
+                json::from_str(debug.payload?.get()).ok()
             }
-            "state_update" => serde_json::from_str(self.state_update()?.state.get()).ok(),
+            "state_update" => json::from_str(self.state_update()?.state.get()).ok(),
             _ => self.read(),
         };
         self.parsed.checkpoint.get_or_init(read).as_ref()
@@ -192,7 +193,7 @@ impl<'a> Payload<'a> {
     pub fn messages(&self) -> &[MessagePayload<'a>] {
         self.parsed.messages.get_or_init(|| {
             let list = self.json.and_then(Items::read).map(|items| items.0).unwrap_or_default();
-            list.into_iter().filter_map(|raw| serde_json::from_str(raw.get()).ok()).collect()
+            list.into_iter().filter_map(|raw| json::from_str(raw.get()).ok()).collect()
         })
     }
 
@@ -200,7 +201,7 @@ impl<'a> Payload<'a> {
     pub fn announced(&self) -> &[(Cow<'a, str>, AnnouncedMessage<'a>)] {
         self.parsed.announced.get_or_init(|| {
             let fields = self.json.and_then(Fields::read).map(|fields| fields.0).unwrap_or_default();
-            fields.into_iter().filter_map(|(id, raw)| Some((id, serde_json::from_str(raw.get()).ok()?))).collect()
+            fields.into_iter().filter_map(|(id, raw)| Some((id, json::from_str(raw.get()).ok()?))).collect()
         })
     }
 

@@ -1,6 +1,7 @@
 //! Graph states, in events and in loaded threads.
 
 use super::{Fields, Items};
+use runtail_core::json;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
@@ -36,7 +37,7 @@ pub(crate) struct ThreadState<'a> {
 impl<'a> ThreadState<'a> {
     /// Returns the values, if there are any.
     pub fn values_of(record: Option<&'a RawValue>) -> Option<&'a RawValue> {
-        let record: ThreadState<'a> = serde_json::from_str(record?.get()).ok()?;
+        let record: ThreadState<'a> = json::from_str(record?.get()).ok()?;
         record.values.filter(|values| values.get() != "null")
     }
 }

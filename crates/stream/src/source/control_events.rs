@@ -3,19 +3,20 @@
 use crate::Data;
 use crate::protocol::ModeTuple;
 use crate::protocol::{Failure, Metadata, StateInterrupts};
+use runtail_core::json;
 
 /// Maximum length of an error text, in bytes. Some errors contain a whole state.
 const ERROR_TEXT: usize = 4096;
 
 /// Returns the run id in a `metadata` event.
 pub(crate) fn run_id_of(data: &Data) -> Option<String> {
-    let metadata: Metadata<'_> = serde_json::from_str(data.json()?).ok()?;
+    let metadata: Metadata<'_> = json::from_str(data.json()?).ok()?;
     metadata.run_id.some().map(String::from)
 }
 
 /// Returns whether an event is the first of its run: it has the run's id and its first attempt.
 pub(crate) fn begins_run(name: &str, data: &str) -> bool {
-    let Ok(metadata) = serde_json::from_str::<Metadata<'_>>(data) else { return false };
+    let Ok(metadata) = json::from_str::<Metadata<'_>>(data) else { return false };
     let is_first = metadata.attempt.0.map_or(name == "metadata", |attempt| attempt <= 1);
     metadata.run_id.some().is_some() && metadata.status.some().is_none() && is_first
 }
@@ -23,12 +24,12 @@ pub(crate) fn begins_run(name: &str, data: &str) -> bool {
 /// Returns the text of an `error` event (`{error, message}`, or a bare string) as one line of limited length. The event
 /// keeps the full text.
 pub fn error_text(text: &str) -> String {
-    let text = match serde_json::from_str::<Failure<'_>>(text) {
+    let text = match json::from_str::<Failure<'_>>(text) {
         Ok(Failure { error: Some(error), message: Some(message) }) => format!("{error}: {message}"),
         Ok(Failure { error: Some(text), message: None } | Failure { error: None, message: Some(text) }) => {
             text.into_owned()
         }
-        _ => serde_json::from_str::<String>(text).unwrap_or_else(|_| text.to_string()),
+        _ => json::from_str::<String>(text).unwrap_or_else(|_| text.to_string()),
     };
     let mut line = text.lines().collect::<Vec<_>>().join(" ");
     if line.len() > ERROR_TEXT {
@@ -41,7 +42,7 @@ pub fn error_text(text: &str) -> String {
 /// Returns whether a state or an update contains an interrupt.
 pub(crate) fn has_interrupt(text: &str) -> bool {
     let text = ModeTuple::of("", text).map_or(text, |tuple| tuple.chunk.get());
-    serde_json::from_str::<StateInterrupts>(text).is_ok_and(|state| state.interrupts.is_some())
+    json::from_str::<StateInterrupts>(text).is_ok_and(|state| state.interrupts.is_some())
 }
 
 #[cfg(test)]

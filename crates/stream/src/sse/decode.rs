@@ -5,6 +5,7 @@ use crate::sse::framer::Block;
 use crate::sse::interner::{EventNames, MAX_NAME, Namespace};
 use crate::sse::parse::RawEvent;
 use crate::{Data, Event, Seq};
+use runtail_core::json;
 use serde::de::IgnoredAny;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -58,19 +59,19 @@ impl Decoder {
         } else if self.is_json(&data) {
             Data::Json(data.into())
         } else {
-            Data::Malformed(data.into())
+            json::repaired(&data).map_or_else(|| Data::Malformed((*data).into()), |json| Data::Json(json.into()))
         };
         Decoded { name, ns, id, data }
     }
 
     /// Returns whether a text is a single JSON value.
     fn is_json(&mut self, text: &str) -> bool {
-        let Some(inner) = text.strip_prefix('[') else { return is_json(text) };
+        let Some(inner) = text.strip_prefix('[') else { return json::is_valid(text) };
         // If the text before the known tail is one valid value, the whole text is valid.
-        if !self.tail.is_empty() && inner.strip_suffix(&*self.tail).is_some_and(is_json) {
+        if !self.tail.is_empty() && inner.strip_suffix(&*self.tail).is_some_and(json::is_valid) {
             return true;
         }
-        if !is_json(text) {
+        if !json::is_valid(text) {
             return false;
         }
         let mut first = serde_json::Deserializer::from_str(inner).into_iter::<IgnoredAny>();
@@ -99,11 +100,6 @@ impl Decoder {
 fn text(bytes: &[u8]) -> Cow<'_, str> {
     // The lossy function is several times slower if there is nothing to replace.
     std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
-}
-
-/// Returns whether a text is a single JSON value. Doesn't build the value or recurse, so deep nesting is harmless.
-pub fn is_json(text: &str) -> bool {
-    serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
 #[cfg(test)]
@@ -158,7 +154,7 @@ mod tests {
     #[test]
     fn deep_nesting_is_harmless() {
         let deep = format!("{}{}", "[".repeat(1_000_000), "]".repeat(1_000_000));
-        assert!(is_json(&deep));
-        assert!(!is_json(&deep[1..]));
+        assert!(json::is_valid(&deep));
+        assert!(!json::is_valid(&deep[1..]));
     }
 }

@@ -5,6 +5,7 @@ use super::services::Services;
 use crate::session::msg::{InboxTarget, RowDetail};
 use crate::widgets::markdown::plain;
 use runtail_api::{ApiError, Kind};
+use runtail_core::json;
 use runtail_core::model::FailureCard;
 use runtail_core::text;
 use serde::Deserialize;
@@ -40,7 +41,7 @@ fn of_state(state: &str) -> RowDetail {
         #[serde(default)]
         values: Value,
     }
-    let Ok(State { values: Value::Object(values) }) = serde_json::from_str(state) else { return RowDetail::default() };
+    let Ok(State { values: Value::Object(values) }) = json::from_str(state) else { return RowDetail::default() };
     let messages = values.get("messages").and_then(Value::as_array);
     match messages.and_then(|messages| messages.last()?.as_object()) {
         Some(message) => RowDetail { title: "last message".into(), rows: vec![of_message(message)], hidden: 0 },

@@ -1,5 +1,6 @@
 //! What the History view requests from a server, and what it receives.
 
+use runtail_core::json;
 use runtail_core::model::{Checkpoint, StateFacts};
 use runtail_core::text;
 use runtail_stream::projection::index::Excerpt;
@@ -57,7 +58,7 @@ impl CheckpointDetails {
             #[serde(borrow)]
             state: Option<&'a RawValue>,
         }
-        let state: State<'_> = serde_json::from_str(&text).unwrap_or_default();
+        let state: State<'_> = json::from_str(&text).unwrap_or_default();
         let is_nested = |task: &Task<'_>| task.state.is_some_and(|state| state.get().starts_with('{'));
         let tasks = state.tasks.into_iter().enumerate().filter(|(_, task)| is_nested(task));
         let nested =
@@ -84,7 +85,7 @@ impl CheckpointState {
             values: Option<&'a RawValue>,
         }
         StateFacts::read(&text).ok().filter(StateFacts::is_saved)?;
-        let state: State<'_> = serde_json::from_str(&text).ok()?;
+        let state: State<'_> = json::from_str(&text).ok()?;
         // The values are a part of the text, so their place follows from the addresses.
         let values = state.values.map(RawValue::get).unwrap_or_default();
         let from = (values.as_ptr() as usize).checked_sub(text.as_ptr() as usize).filter(|_| !values.is_empty());

@@ -1,13 +1,10 @@
 //! A state as a document to edit, and the keys that an edit changes. Reducers of the graph apply the new values on the server,
 //! so only changed keys are sent.
 
-use crate::text;
+use crate::{exact_json, json, text};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-
-/// Significant digits that a number of a JSON value always keeps.
-const EXACT_DIGITS: usize = 15;
 
 /// What is wrong with an edited state.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,14 +23,13 @@ pub fn state_document(values: &str) -> Option<String> {
     let lines: Vec<String> = fields
         .iter()
         .map(|(key, raw)| {
-            // A number that would change stays as it was received.
-            let pretty = serde_json::from_str::<Value>(raw.get()).ok().filter(|_| !has_inexact_number(raw.get()));
+            let pretty = json::exact::<Value>(raw.get()).ok();
             let pretty = pretty.and_then(|value| serde_json::to_string_pretty(&value).ok());
             let value = pretty.unwrap_or_else(|| raw.get().to_string()).replace('\n', "\n  ");
             format!("  {}: {value}", Value::from(key.as_str()))
         })
         .collect();
-    Some(format!("{{\n{}\n}}\n", lines.join(",\n")))
+    Some(json::written(&format!("{{\n{}\n}}\n", lines.join(",\n"))).into_owned())
 }
 
 /// Returns the top-level keys of a document that differ from the original values.
@@ -61,52 +57,18 @@ pub fn changed_values(original: &str, document: &str) -> Result<Map<String, Valu
         }
         seen.push(key);
         let old = before.iter().find(|(known, _)| known == key).map(|(_, raw)| raw.get());
-        let Ok(value) = serde_json::from_str::<Value>(raw.get()) else { continue };
-        // Numbers are compared as they are written, because two large ones may have the same value here.
-        let numbers = |json: &str| numbers(json).map(str::to_string).collect::<Vec<_>>();
-        let is_same = |old: &str| {
-            serde_json::from_str::<Value>(old).is_ok_and(|old| old == value) && numbers(old) == numbers(raw.get())
-        };
-        if old.is_some_and(is_same) {
+        let value =
+            json::exact::<Value>(raw.get()).map_err(|error| whole(&format!("{}: {error}", text::seen(key, 60))))?;
+        if old.is_some_and(|old| json::exact::<Value>(old).is_ok_and(|old| old == value)) {
             continue;
         }
-        if has_inexact_number(raw.get()) {
+        if json::numbers(raw.get()).any(|number| exact_json::loss_of(number).is_some()) {
             let message = format!("{} has a number with more digits than can be sent exactly", text::seen(key, 60));
             return Err(whole(&message));
         }
         changed.insert(key.clone(), value);
     }
     Ok(changed)
-}
-
-fn has_inexact_number(json: &str) -> bool {
-    numbers(json).any(|number| {
-        let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
-        let digits = mantissa.bytes().filter(u8::is_ascii_digit).count();
-        let is_integer = number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok();
-        !is_integer && (digits > EXACT_DIGITS || number.parse::<f64>().is_ok_and(f64::is_infinite))
-    })
-}
-
-/// Returns the numbers of a JSON text as they are written.
-fn numbers(json: &str) -> impl Iterator<Item = &str> {
-    let bytes = json.as_bytes();
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        while at < bytes.len() {
-            match bytes[at] {
-                b'"' => at = (at + 2 + text::string_end(&bytes[at + 1..])).min(bytes.len()),
-                b'-' | b'0'..=b'9' => {
-                    let from = at;
-                    let is_part = |byte: &u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
-                    at += bytes[at..].iter().take_while(|byte| is_part(byte)).count();
-                    return json.get(from..at);
-                }
-                _ => at += 1,
-            }
-        }
-        None
-    })
 }
 
 /// Returns the fields of an object in order, duplicates included.
@@ -134,7 +96,7 @@ pub fn object_fields(json: &str) -> Result<Vec<(String, &RawValue)>, serde_json:
             deserializer.deserialize_map(Visitor).map(Fields)
         }
     }
-    serde_json::from_str::<Fields<'_>>(json).map(|fields| fields.0)
+    json::from_str::<Fields<'_>>(json).map(|fields| fields.0)
 }
 
 #[cfg(test)]
@@ -169,9 +131,5 @@ mod tests {
         assert_eq!(state_document("[1]"), None);
         assert_eq!(state_document("null"), None);
         assert_eq!(state_document("{}").as_deref(), Some("{\n}\n"));
-        assert!(has_inexact_number("[1.2345678901234567]") && has_inexact_number("1e999"));
-        assert!(!has_inexact_number(
-            r#"["1.2345678901234567 \" 12345678901234567890123", -1.5e3, 18446744073709551615]"#
-        ));
     }
 }

@@ -1,6 +1,7 @@
 //! What a task wrote, on one line: `+2 messages`, `n 3`, `log ["c"]`.
 
 use super::cut;
+use crate::json;
 use crate::text;
 use serde_json::Value;
 use std::fmt::Write;
@@ -19,7 +20,7 @@ pub(super) fn summary(result: &str) -> String {
     if result.len() > MAX_RESULT {
         return text::bytes(result.len() as u64);
     }
-    let Ok(Value::Object(fields)) = serde_json::from_str::<Value>(result) else { return cut(result) };
+    let Ok(Value::Object(fields)) = json::from_str::<Value>(result) else { return cut(result) };
     let mut line = String::new();
     let messages = fields.get("messages").map(|messages| messages.as_array().map_or(1, Vec::len));
     if let Some(count) = messages.filter(|count| *count > 0) {
@@ -58,7 +59,7 @@ pub(super) fn first_text(result: &str) -> Option<String> {
     if result.len() > MAX_RESULT {
         return None;
     }
-    let value: Value = serde_json::from_str(result).ok()?;
+    let value: Value = json::from_str(result).ok()?;
     let messages = value.get("messages").and_then(Value::as_array);
     let said = messages.and_then(|messages| messages.first()).and_then(|message| match message.get("content") {
         Some(content) => string_in(content, 0),

@@ -2,6 +2,7 @@
 
 use super::{Question, ThreadError};
 use crate::exact_json;
+use crate::json;
 use crate::model::parse_time;
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -13,7 +14,7 @@ use std::borrow::Cow;
 /// Reads an object. Serde takes a list for a struct too, whose fields would then all be missing.
 pub(super) fn object<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, serde_json::Error> {
     match json.trim_start().starts_with('{') {
-        true => serde_json::from_str(json),
+        true => json::from_str(json),
         false => Err(serde::de::Error::custom("not a JSON object")),
     }
 }
@@ -31,12 +32,12 @@ impl<'de: 'a, 'a> Deserialize<'de> for Field<'a> {
 
 impl Field<'_> {
     pub fn get<T: DeserializeOwned>(&self) -> Option<T> {
-        serde_json::from_str(self.0?.get()).ok()
+        json::from_str(self.0?.get()).ok()
     }
 
     pub fn text(&self) -> Option<String> {
         let raw = self.0?.get();
-        serde_json::from_str::<Cow<'_, str>>(raw).ok().map(Cow::into_owned)
+        json::from_str::<Cow<'_, str>>(raw).ok().map(Cow::into_owned)
     }
 
     pub fn time(&self) -> Option<Timestamp> {

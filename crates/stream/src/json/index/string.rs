@@ -1,7 +1,7 @@
-//! The strings of a JSON text: finding their ends, decoding them, and splitting long ones into chunks.
+//! The strings of a JSON text: their beginnings, and long ones split into chunks.
 
-use crate::protocol::unescape;
-use std::borrow::Cow;
+use runtail_core::json;
+use runtail_core::text::string_end;
 
 /// Size of a chunk in bytes of JSON.
 const CHUNK: usize = 8192;
@@ -10,28 +10,13 @@ const MAX_EXTENSION: usize = 512;
 
 /// Returns the end of the string that begins with a quote at `start`, after its closing quote.
 pub(super) fn end(bytes: &[u8], start: usize) -> Option<usize> {
-    let mut i = start + 1;
-    loop {
-        i += memchr::memchr2(b'"', b'\\', bytes.get(i..)?)?;
-        if bytes[i] == b'"' {
-            return Some(i + 1);
-        }
-        i += 2;
-    }
+    let end = start + 1 + string_end(&bytes[start + 1..]);
+    (end < bytes.len()).then_some(end + 1)
 }
 
-/// Decodes a JSON string. Half of a surrogate pair, which serde rejects, becomes one replacement character.
+/// Decodes a key or a value.
 pub fn unquote(raw: &str) -> String {
-    plain(raw).into_owned()
-}
-
-/// Decodes a key or a value: a string without its quotes and escapes, any other value unchanged.
-pub fn plain(raw: &str) -> Cow<'_, str> {
-    match inner(raw) {
-        Some(inner) if memchr::memchr(b'\\', inner.as_bytes()).is_none() => Cow::Borrowed(inner),
-        Some(inner) => Cow::Owned(serde_json::from_str(raw).unwrap_or_else(|_| unescape(inner))),
-        None => Cow::Borrowed(raw),
-    }
+    json::decoded(raw).into_owned()
 }
 
 /// Returns the text between the quotes of a string.
@@ -43,11 +28,7 @@ fn inner(raw: &str) -> Option<&str> {
 pub fn head(raw: &str, bytes: usize) -> (String, bool) {
     let inner = inner(raw).unwrap_or(raw);
     let end = boundary(inner, bytes);
-    (unescape_part(&inner[..end]), end == inner.len())
-}
-
-fn unescape_part(part: &str) -> String {
-    if memchr::memchr(b'\\', part.as_bytes()).is_none() { part.to_string() } else { unescape(part) }
+    (json::unescaped(&inner[..end]).into_owned(), end == inner.len())
 }
 
 /// A string split into chunks of about equal size. The boundaries of a chunk are found without reading the string from
@@ -79,7 +60,7 @@ impl<'a> Chunks<'a> {
     pub fn text(&self, number: usize) -> String {
         let (from, to) = (self.start(number), self.start(number + 1));
         let part = &self.inner[from..to.max(from)];
-        if self.escaped { unescape_part(part) } else { part.to_string() }
+        if self.escaped { json::unescaped(part).into_owned() } else { part.to_string() }
     }
 
     fn start(&self, number: usize) -> usize {
@@ -148,7 +129,7 @@ mod tests {
     #[test]
     fn the_head_of_a_string_never_ends_in_an_escape() {
         let raw = r#""a\n\u00e9\ud83d\ude00\\n""#;
-        let whole = unquote(raw);
+        let whole = json::decoded(raw);
         for bytes in 0..raw.len() {
             let (head, all) = head(raw, bytes);
             assert!(whole.starts_with(&head), "{bytes}: {head:?}");

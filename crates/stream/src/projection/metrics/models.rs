@@ -1,9 +1,9 @@
 //! The models that messages name, to attribute their token usage.
 
-use crate::json::scan::Peek;
 use crate::projection::Message;
 use crate::projection::messages::stem;
 use crate::protocol::Payload;
+use runtail_core::json::Peek;
 use std::borrow::Cow;
 use std::collections::HashMap;
 

@@ -1,6 +1,7 @@
 //! Replaced ranges of a text, and their conversion from a string's content to its JSON encoding.
 
 use super::Removal;
+use runtail_core::json;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -54,7 +55,7 @@ pub(super) struct Decoded<'a> {
 }
 
 impl<'a> Decoded<'a> {
-    /// Decodes the text between the quotes. Half of a surrogate pair becomes U+FFFD.
+    /// Decodes the text between the quotes.
     pub fn of(inner: &'a str) -> Decoded<'a> {
         let bytes = inner.as_bytes();
         let Some(first) = memchr::memchr(b'\\', bytes) else {
@@ -64,9 +65,7 @@ impl<'a> Decoded<'a> {
         let (mut from, mut next) = (0, Some(first));
         while let Some(at) = next {
             text.push_str(&inner[from..at]);
-            let (c, length) = escape(&inner[at..]);
-            text.push(c);
-            from = at + length;
+            from = at + json::push_escape(&inner[at..], &mut text);
             marks.push((text.len(), from));
             next = memchr::memchr(b'\\', &bytes[from..]).map(|more| from + more);
         }
@@ -97,44 +96,10 @@ impl<'a> Decoded<'a> {
     }
 }
 
-/// Returns the character of the escape at the start of a text, and the length of the escape in bytes.
-fn escape(text: &str) -> (char, usize) {
-    let unit = |at: usize| {
-        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
-        u16::from_str_radix(digits, 16).ok()
-    };
-    let Some(c) = text[1..].chars().next() else { return ('\\', 1) };
-    let plain = match c {
-        'n' => '\n',
-        't' => '\t',
-        'r' => '\r',
-        'b' => '\u{8}',
-        'f' => '\u{c}',
-        'u' => match (unit(0), unit(6)) {
-            (Some(high), low) => {
-                let pair = char::decode_utf16([high].into_iter().chain(low)).next();
-                return match pair {
-                    Some(Ok(c)) if c.len_utf16() == 2 => (c, 12),
-                    Some(Ok(c)) => (c, 6),
-                    _ => ('\u{fffd}', 6),
-                };
-            }
-            (None, _) => '\u{fffd}',
-        },
-        other => other,
-    };
-    (plain, 1 + c.len_utf8())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn half_a_surrogate_pair_is_one_character() {
-        assert_eq!(Decoded::of(r"a\ud83d\n\u00e9\ud83d\ude00\ude00").text, "a\u{fffd}\n\u{e9}\u{1f600}\u{fffd}");
-    }
 
     #[test]
     fn overlapping_cuts_become_one() {

@@ -6,6 +6,7 @@ use crate::protocol::{Interrupt, Items, Payload, Task};
 use crate::{End, Outcome, Seq, error_text};
 use jiff::Timestamp;
 use runtail_core::exact_json;
+use runtail_core::json;
 use runtail_core::model::{Question, RunFacts, ThreadStatus};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -465,7 +466,7 @@ impl Live {
         };
         let size = size.min(2 * MAX_QUESTION);
         let schema = interrupt.response_schema.filter(|_| size < 2 * MAX_QUESTION);
-        let response_schema = schema.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
+        let response_schema = schema.and_then(|raw| json::from_str::<Value>(raw.get()).ok());
         let run = self.current_run();
         let node = node.map(str::to_string);
         if let Some(known) = run.questions.iter_mut().find(|known| known.id == id && known.value == value) {

@@ -5,6 +5,7 @@ use super::read::short;
 use super::{Bar, BarKind, BarSource, BarState, Timeline};
 use crate::protocol::{Items, MessagePair, MessagePayload, Payload, RequestedCall, ResponseMetadata};
 use crate::{MAX_NAME, error_text};
+use runtail_core::json;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
@@ -89,7 +90,7 @@ impl Timeline {
         }
         let calls = if is_chunk { message.tool_call_chunks } else { message.tool_calls };
         for raw in calls.filter(|_| is_ai).map(Items::of).unwrap_or_default() {
-            if let Ok(call) = serde_json::from_str::<RequestedCall<'_>>(raw.get()) {
+            if let Ok(call) = json::from_str::<RequestedCall<'_>>(raw.get()) {
                 self.record_request(&call, model_call);
             }
         }
@@ -214,7 +215,7 @@ impl Timeline {
         let Some(&key) = self.streaming.get(&payload.ns) else { return };
         self.touch(Some(key), stamp);
         // JavaScript finishes a call's block as a text block with a call's fields.
-        if let Some(call) = block.content.and_then(|raw| serde_json::from_str::<RequestedCall<'_>>(raw.get()).ok()) {
+        if let Some(call) = block.content.and_then(|raw| json::from_str::<RequestedCall<'_>>(raw.get()).ok()) {
             self.record_request(&call, Some(key));
         }
         if block.event.is("message-finish") {

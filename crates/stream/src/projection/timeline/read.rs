@@ -7,6 +7,7 @@ use crate::projection::summary::summary;
 use crate::protocol::{Interrupt, Items, MessageOrigin, Payload, Task, Write, text};
 use crate::{Namespace, error_text};
 use jiff::{SignedDuration, Timestamp};
+use runtail_core::json;
 use runtail_core::model::{Question, summary_of};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -278,7 +279,7 @@ impl Timeline {
         let tasks = checkpoint.tasks.map(Items::of).unwrap_or_default();
         let mut next: Vec<(Cow<'_, str>, Option<Cow<'_, str>>)> = Vec::new();
         for raw in tasks {
-            if let Ok(task) = serde_json::from_str::<Task<'_>>(raw.get()) {
+            if let Ok(task) = json::from_str::<Task<'_>>(raw.get()) {
                 next.extend(task.name.0.map(|name| (name, task.id.0)));
             }
         }
@@ -333,10 +334,8 @@ fn question(interrupts: &RawValue) -> Option<Box<str>> {
     if values.iter().map(|value| value.get().len()).sum::<usize>() > MAX_PARSED {
         return Some(summary(first.get(), DETAIL).into());
     }
-    let read = |raw: &&RawValue| Question {
-        value: serde_json::from_str(raw.get()).unwrap_or_default(),
-        ..Question::default()
-    };
+    let read =
+        |raw: &&RawValue| Question { value: json::from_str(raw.get()).unwrap_or_default(), ..Question::default() };
     Some(short(&summary_of(&values.iter().map(read).collect::<Vec<_>>())).into())
 }
 

@@ -10,6 +10,7 @@ use crate::session::msg::{Epoch, Subscription, SubscriptionEvent, SubscriptionId
 use crate::session::subject::Subject;
 use crate::session::{Requests, Route, Session};
 use runtail_api::{ForkChange, ThreadIntent};
+use runtail_core::json;
 use runtail_core::model::state_document;
 use runtail_core::text;
 use runtail_stream::SnapshotFields;
@@ -254,7 +255,7 @@ fn is_head(viewer: &Viewer, id: &str) -> bool {
 
 /// Shows the state at a checkpoint in all views, one of them first.
 fn go_there(viewer: &mut Viewer, view: View, id: &str, state: &CheckpointState) -> Requests {
-    let Ok(raw) = serde_json::from_str::<&RawValue>(state.text()) else { return Requests::none() };
+    let Ok(raw) = json::from_str::<&RawValue>(state.text()) else { return Requests::none() };
     let history = &viewer.history;
     let entry = history.tree.find(id).map(|at| history.tree.entries()[at].clone()).unwrap_or_default();
     let text = format!("All views show {}.", history.step_name(id));

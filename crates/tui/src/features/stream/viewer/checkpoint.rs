@@ -3,6 +3,7 @@
 
 use super::{VIEWS, Viewer};
 use jiff::Timestamp;
+use runtail_core::json;
 use runtail_core::model::{RunFacts, StateFacts};
 use runtail_stream::projection::{AsOf, Projections};
 use runtail_stream::{Event, EventLog, Item, Record, Seq, SnapshotFields};
@@ -71,9 +72,9 @@ fn retained(list: &[&RawValue], is_wanted: impl Fn(&str) -> bool) -> Option<Box<
 
 /// Returns the entries of a history up to a checkpoint. Ids sort by time.
 fn history_until(id: &str, list: Option<&RawValue>) -> Option<Box<RawValue>> {
-    let rows: Vec<&RawValue> = serde_json::from_str(list?.get()).ok()?;
+    let rows: Vec<&RawValue> = json::from_str(list?.get()).ok()?;
     retained(&rows, |row| {
-        let listed: Listed = serde_json::from_str(row).unwrap_or_default();
+        let listed: Listed = json::from_str(row).unwrap_or_default();
         let nested = listed.checkpoint.and_then(|checkpoint| checkpoint.checkpoint_id);
         nested.or(listed.checkpoint_id).is_some_and(|known| *known <= *id)
     })
@@ -81,7 +82,7 @@ fn history_until(id: &str, list: Option<&RawValue>) -> Option<Box<RawValue>> {
 
 /// Returns the runs that were requested before a checkpoint was written, with the number of all runs in the list.
 fn runs_until(of: &OfHistory, own: Option<&str>, list: Option<&RawValue>) -> Option<(Box<RawValue>, usize)> {
-    let rows: Vec<&RawValue> = serde_json::from_str(list?.get()).ok()?;
+    let rows: Vec<&RawValue> = json::from_str(list?.get()).ok()?;
     let kept = retained(&rows, |row| {
         let run = RunFacts::read(row).unwrap_or_default();
         Some(&*run.run_id) == own || run.created_at.zip(of.at).is_some_and(|(requested, at)| requested <= at)

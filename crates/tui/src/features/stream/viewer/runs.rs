@@ -5,6 +5,7 @@ use super::{View, Viewer};
 use crate::session::compare::SideRef;
 use crate::session::msg::{ServerRef, ThreadRef};
 use crate::widgets::scroll::{self, Flat};
+use runtail_core::json;
 use runtail_core::model::KnownRevisions;
 use runtail_stream::projection::{LifecycleRow, RunEntry};
 use runtail_stream::{Seq, SnapshotFields};
@@ -216,13 +217,13 @@ impl Viewer {
         let id = run.run_id.as_deref()?;
         let event = self.event_log.get(self.projections.status.loaded()?.seq)?;
         let fields = SnapshotFields::read(event.data.json()?)?;
-        let all: Vec<&RawValue> = serde_json::from_str(fields.runs?.get()).ok()?;
+        let all: Vec<&RawValue> = json::from_str(fields.runs?.get()).ok()?;
         #[derive(Deserialize)]
         struct Id<'a> {
             #[serde(borrow)]
             run_id: std::borrow::Cow<'a, str>,
         }
-        let has_id = |raw: &&&RawValue| serde_json::from_str::<Id<'_>>(raw.get()).is_ok_and(|of| of.run_id == id);
+        let has_id = |raw: &&&RawValue| json::from_str::<Id<'_>>(raw.get()).is_ok_and(|of| of.run_id == id);
         let raw = all.iter().find(has_id)?;
         Some((format!("{} · {id}", run.name()), raw.get().into()))
     }

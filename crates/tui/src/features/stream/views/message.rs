@@ -3,6 +3,7 @@
 use super::{Clock, clock, first_token, namespace};
 use crate::widgets::line::{Line, Tone, marked, wrap};
 use crate::widgets::markdown::{Flow, Measure};
+use runtail_core::json;
 use runtail_core::model::Action;
 use runtail_core::text;
 use runtail_stream::Seq;
@@ -89,7 +90,7 @@ pub fn segments(message: &Message, context: &MessageContext<'_>, old: Vec<Segmen
     let is_exact = |call: &ToolCall| {
         let mut named = context.asked.iter().filter(|action| action.name == call.name).peekable();
         named.peek().is_some()
-            && serde_json::from_str::<Value>(&call.args).is_ok_and(|args| named.any(|action| action.args == args))
+            && json::from_str::<Value>(&call.args).is_ok_and(|args| named.any(|action| action.args == args))
     };
     let exact = match context.asked {
         [] => Vec::new(),
@@ -344,7 +345,7 @@ fn arguments(call: &ToolCall, is_whole: bool, width: usize) -> Vec<Line> {
         let tail = rows.iter().skip(rows.len().saturating_sub(lines)).map(|row| indented(row));
         return std::iter::once(first).chain(tail).collect();
     }
-    let value = (call.args.len() <= MAX_ARGS).then(|| serde_json::from_str::<serde_json::Value>(&call.args).ok());
+    let value = (call.args.len() <= MAX_ARGS).then(|| json::from_str::<serde_json::Value>(&call.args).ok());
     let pretty = value.flatten().and_then(|value| serde_json::to_string_pretty(&value).ok());
     let rows: Vec<String> = match &pretty {
         Some(pretty) => pretty.lines().map(|row| text::fit(&text::clean(row), inner).into_owned()).collect(),

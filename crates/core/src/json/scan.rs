@@ -1,7 +1,8 @@
 //! Reads single fields of a JSON text without parsing the rest. Skips other values without validating them, handles
 //! truncated text, and doesn't recurse.
 
-use crate::protocol::unescape;
+use super::unescaped;
+use crate::text::string_end;
 use std::borrow::Cow;
 
 /// The text of a JSON value, possibly truncated.
@@ -14,7 +15,7 @@ pub struct Peek<'a> {
 impl<'a> Peek<'a> {
     /// Returns the value at the start of a text, limited to `max` bytes.
     pub fn head(text: &'a str, max: usize) -> Peek<'a> {
-        let head = runtail_core::text::head(text, max);
+        let head = crate::text::head(text, max);
         Peek { text: head.trim_matches(is_space), whole: head.len() == text.len() }
     }
 
@@ -52,7 +53,7 @@ impl<'a> Peek<'a> {
     pub fn string(self) -> Option<Cow<'a, str>> {
         let inner = self.text.strip_prefix('"')?;
         let inner = if self.whole { inner.strip_suffix('"').unwrap_or(inner) } else { inner };
-        Some(if inner.contains('\\') { Cow::Owned(unescape(inner)) } else { Cow::Borrowed(inner) })
+        Some(unescaped(inner))
     }
 
     /// Returns the value of a number; `None` if it is truncated.
@@ -65,9 +66,9 @@ impl<'a> Peek<'a> {
         self.string().as_deref() == Some(word)
     }
 
-    /// Returns the field with this name.
+    /// Returns the field with this name: of several, the last.
     pub fn get(self, name: &str) -> Option<Peek<'a>> {
-        self.fields().find(|(key, _)| key == name).map(|(_, value)| value)
+        self.fields().filter(|(key, _)| key == name).last().map(|(_, value)| value)
     }
 
     /// Returns several fields in one pass.
@@ -131,7 +132,7 @@ fn end_of_value(bytes: &[u8], from: usize) -> Option<usize> {
     let mut depth = 0_usize;
     loop {
         match bytes.get(at)? {
-            b'"' => at = end_of_string(bytes, at)?,
+            b'"' => at = Some(at + 2 + string_end(&bytes[at + 1..])).filter(|end| *end <= bytes.len())?,
             b'{' | b'[' => {
                 depth += 1;
                 at += 1;
@@ -149,17 +150,6 @@ fn end_of_value(bytes: &[u8], from: usize) -> Option<usize> {
         if depth == 0 {
             return Some(at);
         }
-    }
-}
-
-fn end_of_string(bytes: &[u8], from: usize) -> Option<usize> {
-    let mut at = from + 1;
-    loop {
-        at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
-        if bytes[at] == b'"' {
-            return Some(at + 1);
-        }
-        at += 2;
     }
 }
 

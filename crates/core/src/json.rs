@@ -1,0 +1,268 @@
+//! The one reader of JSON that someone else wrote: answers, streams, recordings, and what is searched in them.
+//!
+//! Servers send what a strict parser refuses or changes: half of a surrogate pair (`\ud83d`), `NaN`, equal keys, numbers of 25
+//! digits, values nested thousands of levels deep. A string can't hold half of a pair, and a [`Value`] can't hold such a number:
+//! both are kept behind a [`MARK`], which [`written`] turns back into what was received and [`shown`] into what people can read.
+//!
+//! [`Value`]: serde_json::Value
+
+mod lenient;
+mod scan;
+
+pub use scan::Peek;
+
+use crate::exact_json;
+use crate::text::string_end;
+use lenient::Lenient;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use std::borrow::Cow;
+
+/// Precedes what a string or a value can't hold. No text contains this noncharacter.
+pub(crate) const MARK: char = '\u{ffff}';
+/// Follows the mark of a number, which is in a string.
+const NUMBER: char = '\u{e800}';
+/// The private character of the first surrogate, U+D800.
+const FIRST_HALF: u16 = 0xe000;
+/// Bytes of half of a pair: those of the mark and of a private character.
+const HALF_LEN: usize = 6;
+/// Bytes up to which a number is never rounded.
+const EXACT_LEN: usize = 15;
+/// What JavaScript and Python write for numbers that JSON doesn't have.
+const NOT_NUMBERS: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
+
+/// Parses JSON. Half of a surrogate pair, equal keys (the last one counts), a number that is out of range, or a value that is
+/// nested too deeply doesn't hide the rest.
+///
+/// # Errors
+/// The text is not JSON, or has another type.
+pub fn from_str<'a, T: Deserialize<'a>>(json: &'a str) -> serde_json::Result<T> {
+    serde_json::from_str(json).or_else(|error| {
+        let is_refused = error.is_syntax() || error.to_string().starts_with("duplicate field");
+        if is_refused && is_valid(json) { T::deserialize(Lenient::new(json)) } else { Err(error) }
+    })
+}
+
+/// Parses JSON whose values are written again: [`written`] returns numbers that would be rounded as they were received.
+///
+/// # Errors
+/// The text is not JSON, or has another type.
+pub fn exact<'a, T: Deserialize<'a>>(json: &'a str) -> serde_json::Result<T> {
+    let is_rounded = |number: &str| number.len() > EXACT_LEN && exact_json::loss_of(number).is_some();
+    match numbers(json).any(is_rounded) && is_valid(json) {
+        true => T::deserialize(Lenient::new(json)),
+        false => from_str(json),
+    }
+}
+
+/// Returns whether a text is a single JSON value. Doesn't build the value or recurse, so deep nesting is harmless.
+pub fn is_valid(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
+/// Returns a received text as JSON: without a byte order mark, and with `null` for `NaN` and `Infinity`. `None` if it is something
+/// else.
+pub fn repaired(text: &str) -> Option<Cow<'_, str>> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if is_valid(text) {
+        return Some(Cow::Borrowed(text));
+    }
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.find(['"', 'N', 'I', '-']) {
+        let (before, token) = rest.split_at(at);
+        out.push_str(before);
+        let word = NOT_NUMBERS.iter().find(|word| token.starts_with(**word));
+        let len = match word {
+            Some(word) => word.len(),
+            None if token.starts_with('"') => (string_end(&token.as_bytes()[1..]) + 2).min(token.len()),
+            None => 1,
+        };
+        out.push_str(if word.is_some() { "null" } else { &token[..len] });
+        rest = &token[len..];
+    }
+    out.push_str(rest);
+    is_valid(&out).then_some(Cow::Owned(out))
+}
+
+/// Reads a received text and, if that fails, what [`repaired`] makes of it.
+///
+/// # Errors
+/// Both can't be read.
+pub fn read_repaired<T, E>(text: &str, mut read: impl FnMut(&str) -> Result<T, E>) -> Result<T, E> {
+    read(text).or_else(|error| match repaired(text) {
+        Some(json) if json != text => read(&json),
+        _ => Err(error),
+    })
+}
+
+/// Returns the numbers of a JSON text as they are written.
+pub fn numbers(json: &str) -> impl Iterator<Item = &str> {
+    let bytes = json.as_bytes();
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while let Some(byte) = bytes.get(at) {
+            let from = at;
+            match byte {
+                b'"' => at = (at + 2 + string_end(&bytes[at + 1..])).min(bytes.len()),
+                b'-' | b'0'..=b'9' => {
+                    at = number_end(bytes, at);
+                    return json.get(from..at);
+                }
+                _ => at += 1,
+            }
+        }
+        None
+    })
+}
+
+/// Returns the offset behind a number.
+pub(crate) fn number_end(bytes: &[u8], start: usize) -> usize {
+    let is_number = |byte: &&u8| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-');
+    start + bytes[start..].iter().take_while(is_number).count()
+}
+
+/// Decodes a string with its quotes. Any other value stays as it is.
+pub fn decoded(raw: &str) -> Cow<'_, str> {
+    match raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')) {
+        Some(inner) => unescaped(inner),
+        None => Cow::Borrowed(raw),
+    }
+}
+
+/// Decodes the text between the quotes of a string, or a part of it.
+pub fn unescaped(inner: &str) -> Cow<'_, str> {
+    let mut rest = inner;
+    let mut out = String::new();
+    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+        out.reserve(rest.len());
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        rest = &rest[push_escape(rest, &mut out)..];
+    }
+    if rest.len() == inner.len() {
+        return Cow::Borrowed(inner);
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// Appends the character of the escape at the start of a text. Returns the length of the escape in bytes.
+pub fn push_escape(text: &str, into: &mut String) -> usize {
+    let Some(c) = text[1..].chars().next() else { return 1 };
+    into.push(match c {
+        'n' => '\n',
+        't' => '\t',
+        'r' => '\r',
+        'b' => '\u{8}',
+        'f' => '\u{c}',
+        'u' => {
+            let unit = |at: usize| {
+                let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+                u16::from_str_radix(digits, 16).ok()
+            };
+            let Some(first) = unit(0) else {
+                into.push('\u{fffd}');
+                return 2;
+            };
+            match char::decode_utf16([first].into_iter().chain(unit(6))).next() {
+                Some(Ok(c)) => {
+                    into.push(c);
+                    return 6 * c.len_utf16();
+                }
+                _ => {
+                    into.push(MARK);
+                    into.extend(char::from_u32((first - 0xd800 + FIRST_HALF).into()));
+                    return 6;
+                }
+            }
+        }
+        other => other,
+    });
+    1 + c.len_utf8()
+}
+
+/// Returns the half of a surrogate pair at the start of a text.
+fn half_at(text: &str) -> Option<u16> {
+    let unit = u16::try_from(u32::from(text.strip_prefix(MARK)?.chars().next()?)).ok()?;
+    (FIRST_HALF..FIRST_HALF + 0x800).contains(&unit).then(|| unit - FIRST_HALF + 0xd800)
+}
+
+/// Appends the next part of a text. The halves of a surrogate pair that was split between the parts become its character.
+pub fn append(text: &mut String, part: &str) {
+    let high = || half_at(text.get(text.len().checked_sub(HALF_LEN)?..)?);
+    let pair = half_at(part).and_then(|low| char::decode_utf16([high()?, low]).next()?.ok());
+    match pair {
+        Some(c) => {
+            text.truncate(text.len() - HALF_LEN);
+            text.push(c);
+            text.push_str(&part[HALF_LEN..]);
+        }
+        None => text.push_str(part),
+    }
+}
+
+/// Returns the bytes at the end of a text that may be half of a surrogate pair, whose other half is in the next part.
+pub fn open_end(text: &str) -> usize {
+    let half = || half_at(text.get(text.len().checked_sub(HALF_LEN)?..)?);
+    if half().is_some_and(|unit| unit < 0xdc00) { HALF_LEN } else { 0 }
+}
+
+/// Returns a text for people: U+FFFD for half of a pair, the digits of a number.
+pub fn shown(text: &str) -> Cow<'_, str> {
+    if !has_mark(text) {
+        return Cow::Borrowed(text);
+    }
+    let mut units: Vec<u16> = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let len = match half_at(rest) {
+            Some(unit) => {
+                units.push(unit);
+                HALF_LEN
+            }
+            None if c == MARK && rest[c.len_utf8()..].starts_with(NUMBER) => HALF_LEN,
+            None => {
+                units.extend(c.encode_utf16(&mut [0; 2]).iter());
+                c.len_utf8()
+            }
+        };
+        rest = &rest[len..];
+    }
+    Cow::Owned(String::from_utf16_lossy(&units))
+}
+
+/// Returns whether a text has something that a string or a value can't hold.
+pub fn has_mark(text: &str) -> bool {
+    memchr::memmem::find(text.as_bytes(), "\u{ffff}".as_bytes()).is_some()
+}
+
+/// Returns JSON that was written from parsed values as it was received: `\ud83d` for half of a pair, all digits of a number.
+pub fn written(json: &str) -> Cow<'_, str> {
+    if !has_mark(json) {
+        return Cow::Borrowed(json);
+    }
+    let (mut out, mut rest) = (String::with_capacity(json.len()), json);
+    while let Some(at) = rest.find(MARK) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let number = || rest[MARK.len_utf8()..].strip_prefix(NUMBER).filter(|_| out.ends_with('"'))?.split_once('"');
+        // A string that only looks like a number, or a key, stays one.
+        let is_number = |number: &str| numbers(number).next() == Some(number) && is_valid(number);
+        if let Some(unit) = half_at(rest) {
+            out.push_str(&format!("\\u{unit:04x}"));
+            rest = &rest[HALF_LEN..];
+        } else if let Some((number, after)) = number().filter(|(n, after)| is_number(n) && !after.starts_with(':')) {
+            out.pop();
+            out.push_str(number);
+            rest = after;
+        } else {
+            out.push(MARK);
+            rest = &rest[MARK.len_utf8()..];
+        }
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests;
