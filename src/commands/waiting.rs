@@ -1,14 +1,18 @@
 //! What a thread is waiting for, and the command that answers it.
 
 use runtail_api::{AgentServer, ApiError, ServerKind};
-use runtail_core::model::{AnswerPart, Question, StateFacts, ThreadFacts, ThreadRecords, ThreadStatus};
+use runtail_core::model::{
+    Question, Reply, StateFacts, ThreadFacts, ThreadRecords, ThreadStatus, answer_command, resume,
+};
 use runtail_core::text;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// Maximum size in bytes of a thread's record and of its state that is read for a hint.
 const MAX_RECORD: usize = 64 << 20;
 /// Maximum characters of a question in a line.
 const QUESTION: usize = 300;
+/// Printed instead of a command for one of several questions without an id.
+const UNNAMED: &str = "  It has no id, so it can't be answered while other questions are open.";
 
 /// What a thread is waiting for.
 pub(crate) struct Waiting {
@@ -64,15 +68,17 @@ impl Waiting {
     /// The answer names none of several questions, or the graph would reject it and the server would keep it.
     pub fn resume(&self, answer: Value) -> Result<Value, String> {
         let ids: Vec<&str> = self.questions.iter().filter_map(|question| question.id.as_deref()).collect();
-        let by_id =
-            answer.as_object().is_some_and(|map| !map.is_empty() && map.keys().all(|key| ids.contains(&&**key)));
-        let answers = match self.questions.as_slice() {
+        let by_id = answer.as_object().filter(|map| !map.is_empty() && map.keys().all(|key| ids.contains(&&**key)));
+        let value = |question: &Question| match (by_id, self.questions.len()) {
+            (Some(map), _) => map.get(question.id.as_deref()?).cloned(),
+            (None, 1) => Some(answer.clone()),
+            (None, _) => None,
+        };
+        let replies: Vec<Option<Reply>> = self.questions.iter().map(|one| value(one).map(Reply::Value)).collect();
+        match (self.questions.as_slice(), replies.iter().any(Option::is_some)) {
             // Let the server decide.
-            [] => return Ok(answer),
-            _ if by_id => answer,
-            [Question { id: Some(id), .. }] => json!({ id.as_str(): answer }),
-            [_] => return Ok(answer),
-            several => {
+            ([], _) => return Ok(answer),
+            (several, false) => {
                 let asked: Vec<String> = several.iter().map(asked_short).collect();
                 return Err(format!(
                     "{} questions are open; name each question's id, as in {{\"ID\": ANSWER}}: {}",
@@ -80,19 +86,15 @@ impl Waiting {
                     asked.join("; ")
                 ));
             }
-        };
-        for (id, answer) in answers.as_object().into_iter().flatten() {
-            let question = self.questions.iter().find(|question| question.id.as_deref() == Some(id));
-            let problem = question.and_then(|question| question.check(answer).into_iter().next());
-            if let Some((spot, rule)) = problem {
-                let place = match spot {
-                    AnswerPart::Field(name) => format!("its field {}", text::clean(&name)),
-                    _ => "it".into(),
-                };
-                return Err(format!("the answer to question {} is not valid: {place}: {rule}", text::clean(id)));
-            }
+            _ => {}
         }
-        Ok(answers)
+        let resume = resume(&self.questions, &replies).map_err(|problems| {
+            let of = problems.first().and_then(|problem| self.questions.get(problem.question)?.id.as_deref());
+            let rules: Vec<String> = problems.iter().map(|problem| problem.in_words(&self.questions)).collect();
+            let of = of.map(|id| format!(" to question {}", text::clean(id))).unwrap_or_default();
+            format!("the answer{of} is not valid: {}", text::clean(&rules.join("; ")))
+        })?;
+        Ok(resume.value().clone())
     }
 
     /// Returns why a run of this assistant must not answer, if so: a run of another assistant hides the thread's state.
@@ -140,7 +142,7 @@ pub(crate) async fn hint(
         && let questions = loaded.answerable()
         && !questions.is_empty()
     {
-        return questions.iter().flat_map(|question| answered_by(question, thread, where_to)).collect();
+        return answered_by(&questions, thread, where_to);
     }
     let waiting = Waiting::of(server, thread).await.ok();
     let named = match suggested {
@@ -173,6 +175,9 @@ pub(crate) async fn hint(
             format!("  To answer: {}", command("--resume JSON")),
         ];
     }
+    if questions.iter().any(|question| !question.actions().is_empty()) {
+        return answered_by(questions, thread, where_to);
+    }
     let mut lines: Vec<String> = questions.iter().map(asked).collect();
     let ids: Vec<&str> = questions.iter().filter_map(|question| question.id.as_deref()).collect();
     let answer = match ids.len() == questions.len() {
@@ -180,15 +185,29 @@ pub(crate) async fn hint(
             let answers: Vec<String> = ids.iter().map(|id| format!("\"{}\": ANSWER", text::clean(id))).collect();
             quoted(&format!("{{{}}}", answers.join(", ")))
         }
+        false if questions.len() > 1 => {
+            lines.push("  Questions without an id can't be answered while others are open.".into());
+            return lines;
+        }
         false => "ANSWER".into(),
     };
     lines.push(format!("  To answer, replacing ANSWER with JSON: {}", command(&format!("--resume {answer}"))));
     lines
 }
 
-/// Returns a question and the command that answers it.
-fn answered_by(question: &Question, thread: &str, where_to: &str) -> [String; 2] {
-    [asked(question), format!("  To answer: {}", question.answer_command(where_to, thread))]
+/// Returns each question and the command that answers it, and that which answers all calls that wait together.
+fn answered_by(questions: &[Question], thread: &str, where_to: &str) -> Vec<String> {
+    let command = |questions: &[Question]| answer_command(questions, where_to, thread);
+    let mut lines = Vec::new();
+    for question in questions {
+        lines.push(asked(question));
+        let is_named = questions.len() == 1 || question.resume_id().is_some();
+        let command = command(std::slice::from_ref(question)).filter(|_| is_named);
+        lines.push(command.map_or(UNNAMED.into(), |command| format!("  To answer: {command}")));
+    }
+    let all = command(questions).filter(|command| questions.len() > 1 && !command.contains(" --interrupt"));
+    lines.extend(all.map(|command| format!("  To answer all: {command}")));
+    lines
 }
 
 /// Formats a question with its id, shortened.
@@ -199,7 +218,11 @@ fn asked_short(question: &Question) -> String {
 
 /// Formats a question with its id, in one line.
 fn asked(question: &Question) -> String {
-    let value = question.value.as_str().map_or_else(|| question.value.to_string(), str::to_string);
+    let value = match &question.value {
+        _ if !question.actions().is_empty() => question.summary(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
     let value = text::clean(&value).into_owned();
     let mut short: String = value.chars().take(QUESTION).collect();
     if short.len() < value.len() {

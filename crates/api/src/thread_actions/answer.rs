@@ -5,7 +5,10 @@ use super::plan::{assistant_of, omitted_note};
 use super::start::was_answered;
 use super::{LoadedThread, RunStart, StartGuard, ThreadPlan, sentence_of, unfit};
 use crate::{AgentServer, ApiError, PlanError, ServerKind};
-use runtail_core::model::{GivenAnswer, Note, Problem, Question, Reply, Rerun, Resume, StateFacts, resume, shell_word};
+use runtail_core::model::{
+    GivenAnswer, MIXED_DECISIONS, Note, Problem, Question, Reply, Rerun, Resume, StateFacts, resume, shell_word,
+    summary_of,
+};
 use runtail_core::text::{self, short_id};
 use serde_json::{Number, Value};
 
@@ -39,17 +42,17 @@ impl AgentServer {
             {
                 return Err(unfit(self.unknown_question(thread, id, &loaded, &questions).await));
             }
-            _ => choose(&questions, interrupt, &loaded)?,
+            _ => choose(&questions, interrupt, answer, &loaded)?,
         };
         let mut replies: Vec<Option<Reply>> = vec![None; questions.len()];
         for at in &chosen {
             replies[*at] = Some(questions[*at].reply_from(answer).map_err(|why| PlanError::Wrong(vec![why]))?);
         }
-        let made = resume(&questions, &replies).map_err(|problems| PlanError::Wrong(reasons(&problems)))?;
+        let made = resume(&questions, &replies).map_err(|problems| PlanError::Wrong(reasons(&problems, &questions)))?;
         let Rerun { body, omitted } = loaded.next_run(assistant_of(&loaded)?);
         let asked: Vec<Question> = chosen.iter().map(|at| questions[*at].clone()).collect();
-        let mut notes = vec![Note::fact(format!("Question: {}", text::clean(&asked[0].summary())))];
-        if asked.len() > 1 {
+        let mut notes = vec![Note::fact(format!("Question: {}", text::clean(&summary_of(&asked))))];
+        if asked.len() > 1 && asked[0].id == asked[1].id {
             let others: Vec<String> = asked[1..].iter().map(summary_of_one).collect();
             notes.push(Note::warning(format!(
                 "{} open questions share this id, and the server gives them all this one answer. Also answered: {}",
@@ -62,7 +65,7 @@ impl AgentServer {
             1 => notes.push(Note::fact("1 other question stays open.")),
             n => notes.push(Note::fact(format!("{n} other questions stay open."))),
         }
-        notes.extend(self.doubts(&asked[0], &made).await?);
+        notes.extend(self.doubts(&asked, &made).await?);
         notes.extend(self.race_note(&loaded).await?);
         notes.extend(omitted_note(&omitted));
         let body = body.answering(&made);
@@ -119,31 +122,28 @@ impl AgentServer {
     }
 
     /// Returns notes about what can't be checked in a valid answer.
-    pub(super) async fn doubts(&self, question: &Question, answer: &Resume) -> Result<Vec<Note>, PlanError> {
-        let mut notes = Vec::new();
-        if let Some(why) = question.unchecked_schema() {
-            let why = text::clean(&why).into_owned();
-            notes.push(Note::warning(format!(
-                "The question's schema can't be checked here, but the server does: {why}."
-            )));
+    pub(super) async fn doubts(&self, questions: &[Question], answer: &Resume) -> Result<Vec<Note>, PlanError> {
+        let mut cautions: Vec<String> = questions.iter().filter_map(Question::caution).collect();
+        cautions.dedup();
+        cautions.extend(answer.is_doubtful().then(|| MIXED_DECISIONS.to_string()));
+        if let Some(number) = large_integer(answer.value())
+            && self.info().await?.kind == ServerKind::JavaScript
+        {
+            cautions.push(format!("JavaScript servers round integers beyond 9007199254740991, such as {number}."));
         }
-        let (is_mixed, large) = (mixes_decisions(answer.value()), large_integer(answer.value()));
-        if (is_mixed || large.is_some()) && self.info().await?.kind == ServerKind::JavaScript {
-            if is_mixed {
-                notes.push(Note::warning(
-                    "JavaScript servers may drop the approved actions of an answer that rejects others.",
-                ));
-            }
-            notes.extend(large.map(|number| {
-                Note::warning(format!("JavaScript servers round integers beyond 9007199254740991, such as {number}."))
-            }));
-        }
-        Ok(notes)
+        Ok(cautions.into_iter().map(Note::warning).collect())
     }
 }
 
-/// Returns the positions of the questions to answer: several only if they share the id that was named, as on older servers.
-fn choose(questions: &[Question], wanted: Option<&str>, loaded: &LoadedThread) -> Result<Vec<usize>, PlanError> {
+/// Returns the positions of the questions to answer: several only if they share the id that was named, as on older servers, or if
+/// one decision is about all calls that wait.
+fn choose(
+    questions: &[Question],
+    wanted: Option<&str>,
+    answer: &GivenAnswer,
+    loaded: &LoadedThread,
+) -> Result<Vec<usize>, PlanError> {
+    let is_decision = matches!(answer, GivenAnswer::Approve | GivenAnswer::Reject(_));
     let positions = |id: &str| -> Vec<usize> {
         let has_id = |(_, question): &(usize, &Question)| question.id.as_deref() == Some(id);
         questions.iter().enumerate().filter(has_id).map(|(at, _)| at).collect()
@@ -151,6 +151,13 @@ fn choose(questions: &[Question], wanted: Option<&str>, loaded: &LoadedThread) -
     match (wanted, questions) {
         (_, []) => Err(not_waiting(loaded, wanted)),
         (None, [_]) => Ok(vec![0]),
+        (None, several) if is_decision && several.iter().all(Question::is_per_call) => Ok((0..several.len()).collect()),
+        (None, several) if several.iter().all(|question| question.resume_id().is_none()) => Err(unfit(format!(
+            "{} questions without an id are open, so an answer can't name one of them. A new run starts the graph from its \
+             beginning:{}",
+            several.len(),
+            list(several)
+        ))),
         (None, [first, ..]) => {
             let shares_one_id = first.id.is_some() && questions.iter().all(|question| question.id == first.id);
             let (count, list) = (questions.len(), list(questions));
@@ -192,19 +199,9 @@ fn list(questions: &[Question]) -> String {
     questions.iter().map(line).collect()
 }
 
-pub(super) fn reasons(problems: &[Problem]) -> Vec<String> {
-    problems.iter().map(|problem| format!("the answer is not valid: {}", text::clean(&problem.to_string()))).collect()
-}
-
-/// Returns whether an answer approves some actions and rejects others.
-fn mixes_decisions(answer: &Value) -> bool {
-    let mixes = |value: &Value| {
-        let decisions = value["decisions"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let has =
-            |kinds: [&str; 2]| decisions.iter().any(|decision| kinds.iter().any(|kind| decision["type"] == *kind));
-        has(["approve", "edit"]) && has(["reject", "respond"])
-    };
-    mixes(answer) || answer.as_object().is_some_and(|by_id| by_id.values().any(mixes))
+pub(super) fn reasons(problems: &[Problem], questions: &[Question]) -> Vec<String> {
+    let words = |problem: &Problem| format!("the answer is not valid: {}", text::clean(&problem.in_words(questions)));
+    problems.iter().map(words).collect()
 }
 
 /// Returns the first integer that a floating-point number can't hold exactly.

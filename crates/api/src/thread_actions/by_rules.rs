@@ -56,14 +56,14 @@ impl AgentServer {
             replies.push(Some(decided.reply));
             ruled.push(RuledQuestion { question: question.clone(), decisions: decided.decisions });
         }
-        let made = resume(&questions, &replies).map_err(|problems| unfit(reasons(&problems).join("; ")))?;
+        let made = resume(&questions, &replies).map_err(|problems| unfit(reasons(&problems, &questions).join("; ")))?;
         let Rerun { body, omitted } = loaded.next_run(assistant_of(&loaded)?);
         let mut notes = Vec::new();
         for RuledQuestion { question, decisions } in &ruled {
             notes.push(Note::fact(format!("Question: {}", text::clean(&question.summary()))));
             notes.extend(decisions.iter().map(|decided| Note::fact(sentence(decided))));
         }
-        notes.extend(self.doubts(&questions[0], &made).await?);
+        notes.extend(self.doubts(&questions, &made).await?);
         notes.extend(self.race_note(&loaded).await?);
         notes.extend(omitted_note(&omitted));
         let start =

@@ -3,7 +3,7 @@
 //! Everything here is pure, so that the command and the dashboard show the same rows in the same order.
 
 use super::thread_facts::{Question, ThreadFacts};
-use super::{DecisionKind, StepLimit, StuckSign, ThreadStatus, summary_of};
+use super::{Action, DecisionKind, StepLimit, StuckSign, ThreadStatus, summary_of};
 use crate::text;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -211,8 +211,9 @@ impl InboxThread {
     /// cancelled run is not continued, because a person stopped it.
     fn command(&self, options: &str) -> String {
         let (words, end) = argument(&self.thread_id);
-        match (self.cause, self.questions.first(), self.assistant_id.as_ref().or(self.graph.as_ref())) {
-            (Some(InboxCause::Question), Some(question), _) => question.answer_command(options, &self.thread_id),
+        let answer = answer_command(&self.questions, options, &self.thread_id);
+        match (self.cause, answer, self.assistant_id.as_ref().or(self.graph.as_ref())) {
+            (Some(InboxCause::Question), Some(command), _) => command,
             (Some(InboxCause::Breakpoint | InboxCause::Edited), _, Some(assistant)) => {
                 let (assistant, last) = argument(assistant);
                 let thread = shell_option(" --thread", &self.thread_id);
@@ -224,28 +225,43 @@ impl InboxThread {
     }
 }
 
-impl Question {
-    /// Returns the command that answers this question, with everything but the decision: the decision is a placeholder that a
-    /// shell rejects, so that running the command unchanged sends nothing.
-    pub fn answer_command(&self, options: &str, thread: &str) -> String {
-        let (words, end) = argument(thread);
-        let id = self.id.as_deref().map(|id| shell_option(" --interrupt", id)).unwrap_or_default();
-        format!("runtail{options} answer{words}{id} {}{end}", self.placeholder())
+/// Returns the command that answers a thread's questions, with everything but the decision: the decision is a placeholder that a
+/// shell rejects, so that running the command unchanged sends nothing. It answers the first question that can be named, or all
+/// calls that wait together. None where several questions have no id, because no command can answer one of them.
+pub fn answer_command(questions: &[Question], options: &str, thread: &str) -> Option<String> {
+    let (words, end) = argument(thread);
+    if questions.len() > 1 && questions.iter().all(Question::is_per_call) {
+        let decisions = decisions_for(&questions.iter().flat_map(Question::actions).collect::<Vec<_>>());
+        if let Some(decisions) = decisions {
+            return Some(format!("runtail{options} answer{words} {decisions}{end}"));
+        }
     }
+    let question = match questions {
+        [only] => only,
+        several => several.iter().find(|question| question.resume_id().is_some())?,
+    };
+    let id = question.id.as_deref().map(|id| shell_option(" --interrupt", id)).unwrap_or_default();
+    Some(format!("runtail{options} answer{words}{id} {}{end}", question.placeholder()))
+}
 
+/// Returns the options that decide about all of these actions in the same way, in angle brackets.
+fn decisions_for(actions: &[Action]) -> Option<String> {
+    let all_allow = |kind: DecisionKind| actions.iter().all(|action| action.allowed.contains(&kind));
+    let mut options: Vec<&str> = Vec::new();
+    options.extend(all_allow(DecisionKind::Approve).then_some("--approve"));
+    options.extend((all_allow(DecisionKind::Reject) || all_allow(DecisionKind::Ignore)).then_some("--reject"));
+    (!options.is_empty()).then(|| format!("<{}>", options.join("|")))
+}
+
+impl Question {
     /// Returns the options of `answer` that fit, in angle brackets.
     fn placeholder(&self) -> String {
         let actions = self.actions();
-        let all_allow = |kind: DecisionKind| actions.iter().all(|action| action.allowed.contains(&kind));
-        if !actions.is_empty() {
-            let mut options: Vec<&str> = Vec::new();
-            options.extend(all_allow(DecisionKind::Approve).then_some("--approve"));
-            options.extend((all_allow(DecisionKind::Reject) || all_allow(DecisionKind::Ignore)).then_some("--reject"));
-            return match (options.as_slice(), actions.as_slice()) {
-                ([], [_]) if all_allow(DecisionKind::Respond) => "--text <TEXT>".into(),
-                ([], _) => "--json <JSON>".into(),
-                (options, _) => format!("<{}>", options.join("|")),
-            };
+        if let [first, others @ ..] = actions.as_slice() {
+            return decisions_for(&actions).unwrap_or_else(|| {
+                let takes_text = others.is_empty() && first.allowed.contains(&DecisionKind::Respond);
+                if takes_text { "--text <TEXT>".into() } else { "--json <JSON>".into() }
+            });
         }
         match (self.unsupported(), &self.response_schema, self.is_yes_or_no()) {
             (None, Some(_), true) => "<--approve|--reject>".into(),

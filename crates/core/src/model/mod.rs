@@ -2,6 +2,7 @@
 //! status words exactly as received.
 
 mod answer;
+mod approval;
 mod assistant;
 mod auth;
 mod branch;
@@ -42,9 +43,10 @@ mod thread_search;
 mod thread_status;
 
 pub use answer::{
-    AnswerPart, AnswerRule, Decision, GivenAnswer, Problem, Reply, Resume, RulePart, RulePlace, Ruled, RuledAction,
-    is_id_map, resume,
+    AnswerPart, AnswerRule, Decision, GivenAnswer, MIXED_DECISIONS, Problem, Reply, Resume, RulePart, RulePlace, Ruled,
+    RuledAction, is_id_map, resume,
 };
+pub use approval::{Action, ApprovalFormat, DecisionKind};
 pub use assistant::Assistant;
 pub use auth::{AuthAnswer, AuthAuthenticateRequest, AuthStatus};
 pub use branch::{Branch, BranchStep, BranchStepKind, RepeatedCalls, counted};
@@ -64,14 +66,14 @@ pub use failure::{
 pub use first_error::{FirstError, LogText, first_error};
 pub use form::{Field as FormField, FieldKind, Form};
 pub use inbox::{
-    FailedRevision, InboxCause, InboxGroup, InboxItem, InboxRow, InboxThread, compare_inbox, shell_option, shell_word,
-    sort_inbox, stopped_in_words,
+    FailedRevision, InboxCause, InboxGroup, InboxItem, InboxRow, InboxThread, answer_command, compare_inbox,
+    shell_option, shell_word, sort_inbox, stopped_in_words,
 };
 pub use intent::Intent;
 pub use log::{LogLine, Severity};
 pub use mask::{MASK, Secrets, mask_record, mask_secrets, secret_texts};
 pub use plan::{Consent, FROM_FIRST, Guard, NewRevision, Note, Plan, Preview, Target};
-pub use question::{Action, DecisionKind, Dialect, summary_of};
+pub use question::{Dialect, summary_of};
 pub use rejected::rejected_fields;
 pub use rerun::Rerun;
 pub use revision::{Phase, Revision, time_taken};

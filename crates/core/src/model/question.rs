@@ -1,100 +1,26 @@
 //! Questions of a graph, in all dialects (acting reference §3).
 
+use super::approval::{self, Action, ApprovalFormat, DecisionKind, MAX_ARGUMENTS};
 use super::form::Form;
+use super::schema;
 use super::thread_facts::Question;
 use crate::exact_json;
-use crate::json;
 use serde_json::{Map, Value};
-use std::fmt::Write;
 
 /// Fields under which graphs put the text of a question, the best first.
 const TEXTS: [&str; 6] = ["question", "message", "prompt", "query", "title", "description"];
-/// Arguments of an action, and characters of each, that its summary shows.
-const MAX_ARGUMENTS: usize = 4;
+/// Characters of an argument that a summary shows.
 const MAX_ARGUMENT: usize = 40;
 /// Bytes of a question's text that are read for its summary.
 const MAX_READ: usize = 4 << 10;
 /// Characters of a summary.
 const MAX_SUMMARY: usize = 400;
 
-/// A call that a graph wants approved.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Action {
-    /// The tool.
-    pub name: String,
-    /// Its arguments; an object as a rule.
-    pub args: Value,
-    /// What the graph says of it.
-    pub description: Option<String>,
-    /// The decisions that the graph accepts, as far as they are known here.
-    pub allowed: Vec<DecisionKind>,
-    /// The JSON schema of its arguments, if the graph gave one.
-    pub args_schema: Option<Value>,
-}
-
-/// What can be decided about an action.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum DecisionKind {
-    /// Run it as it is.
-    Approve,
-    /// Run it with other arguments.
-    Edit,
-    /// Don't run it; the model is told why.
-    Reject,
-    /// Don't run it, and drop the question. Only the older inbox knows this.
-    Ignore,
-    /// Don't run it; the text is its result.
-    Respond,
-}
-
-impl DecisionKind {
-    /// Returns the word for it.
-    pub fn word(self) -> &'static str {
-        match self {
-            DecisionKind::Approve => "approve",
-            DecisionKind::Edit => "edit",
-            DecisionKind::Reject => "reject",
-            DecisionKind::Ignore => "ignore",
-            DecisionKind::Respond => "respond",
-        }
-    }
-
-    /// Returns the digit that chooses it. Rejecting and ignoring are never both offered.
-    pub fn digit(self) -> char {
-        match self {
-            DecisionKind::Approve => '1',
-            DecisionKind::Edit => '2',
-            DecisionKind::Reject | DecisionKind::Ignore => '3',
-            DecisionKind::Respond => '4',
-        }
-    }
-}
-
-impl Action {
-    /// Returns it as a call on one line: `send_email(to=j.dupont@acme.example)`.
-    pub fn call(&self) -> String {
-        let mut text = format!("{}(", self.name);
-        if let Value::Object(args) = &self.args {
-            for (i, (name, value)) in args.iter().take(MAX_ARGUMENTS).enumerate() {
-                let separator = if i > 0 { ", " } else { "" };
-                let _ = write!(text, "{separator}{name}={}", short(value));
-            }
-            text.push_str(if args.len() > MAX_ARGUMENTS { ", …" } else { "" });
-        } else if !self.args.is_null() {
-            text.push_str(&short(&self.args));
-        }
-        text.push(')');
-        text
-    }
-}
-
 /// The dialects that questions are asked in.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Dialect {
-    /// The approval of actions by langchain's middleware: one decision for each action, in order.
-    Approvals(Vec<Action>),
-    /// The older inbox: one action, and a list of one as the answer.
-    Inbox(Action),
+    /// The approval of these actions, answered in the same format.
+    Approval(ApprovalFormat, Vec<Action>),
     /// A format that is recognized but not understood, for this reason: only its author knows which JSON answers it.
     Unsupported(String),
     /// Anything else: any JSON answers it.
@@ -104,11 +30,33 @@ pub enum Dialect {
 impl Question {
     /// Returns the dialect that it is asked in.
     pub fn dialect(&self) -> Dialect {
-        let known = match approvals(&self.value) {
-            None => inbox(&self.value).map(|action| action.map(Dialect::Inbox)),
-            actions => actions.map(|actions| actions.map(Dialect::Approvals)),
+        match approval::read(self) {
+            None => Dialect::Plain,
+            Some(Ok((format, actions))) => Dialect::Approval(format, actions),
+            Some(Err(why)) => Dialect::Unsupported(why),
+        }
+    }
+
+    /// Returns whether it asks about one call of several that wait together, each with a question of its own.
+    pub fn is_per_call(&self) -> bool {
+        matches!(self.dialect(), Dialect::Approval(ApprovalFormat::PerCall, _))
+    }
+
+    /// Returns what can't be checked in an answer to it, as a sentence.
+    pub fn caution(&self) -> Option<String> {
+        if let Some(why) = self.unsupported() {
+            return Some(format!(
+                "The question's format is not understood ({}), so its answer can't be checked: a wrong one fails the run.",
+                crate::text::clean(&why)
+            ));
+        }
+        let Some(schema) = &self.response_schema else {
+            let text = "The server doesn't say which decisions and arguments the graph allows: others fail the run.";
+            return self.is_per_call().then(|| text.into());
         };
-        known.map_or(Dialect::Plain, |known| known.unwrap_or_else(Dialect::Unsupported))
+        let why = schema::violations(schema, &Value::Null).err()?;
+        let why = crate::text::clean(&why).into_owned();
+        Some(format!("The question's schema can't be checked here, but the server does: {why}."))
     }
 
     /// Returns why its format is not understood, if so. Only JSON can answer it then.
@@ -122,31 +70,24 @@ impl Question {
     /// Returns what is asked on one line.
     pub fn summary(&self) -> String {
         let text = match self.dialect() {
-            Dialect::Approvals(actions) => {
-                let calls: Vec<String> = actions.iter().map(Action::call).collect();
-                match calls.len() {
-                    1 => format!("Approve {}", calls[0]),
-                    n => format!("Approve {n} actions: {}", calls.join(" · ")),
+            Dialect::Approval(ApprovalFormat::Inbox, actions) => {
+                let Some(action) = actions.first() else { return String::new() };
+                match action.description.as_deref().and_then(first_line) {
+                    Some(description) => format!("{} · {description}", action.call()),
+                    None => action.call(),
                 }
             }
-            Dialect::Inbox(action) => match action.description.as_deref().and_then(first_line) {
-                Some(description) => format!("{} · {description}", action.call()),
-                None => action.call(),
-            },
-            Dialect::Unsupported(_) | Dialect::Plain => plain(&self.value),
+            Dialect::Approval(_, actions) => approve(&actions),
+            Dialect::Unsupported(_) => json_head(&self.value),
+            Dialect::Plain => plain(&self.value),
         };
-        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        match line.char_indices().nth(MAX_SUMMARY) {
-            Some((end, _)) => format!("{}…", &line[..end]),
-            None => line,
-        }
+        one_line(&text)
     }
 
     /// Returns the actions that it asks about; none where it asks something else.
     pub fn actions(&self) -> Vec<Action> {
         match self.dialect() {
-            Dialect::Approvals(actions) => actions,
-            Dialect::Inbox(action) => vec![action],
+            Dialect::Approval(_, actions) => actions,
             Dialect::Unsupported(_) | Dialect::Plain => Vec::new(),
         }
     }
@@ -154,10 +95,14 @@ impl Question {
     /// Returns why the arguments of an action can't be sent back exactly as they were received, so that an edit would change
     /// more than the person does.
     pub fn inexact_arguments(&self, action: usize) -> Option<String> {
-        let of_requests = "action_requests.";
         let is_of_another = |path: &str| {
-            let index = path.strip_prefix(of_requests).and_then(|rest| rest.split('.').next()?.parse::<usize>().ok());
-            index.is_some_and(|index| index != action) || path.starts_with("review_configs")
+            let mut parts = path.split('.');
+            match parts.next() {
+                Some("action_requests" | "actionRequests") => {
+                    parts.next().and_then(|index| index.parse::<usize>().ok()).is_some_and(|index| index != action)
+                }
+                first => matches!(first, Some("review_configs" | "reviewConfigs")),
+            }
         };
         // The older inbox may ask in a text that holds JSON.
         let of_text = || exact_json::parse_lenient(self.value.as_str()?).ok()?.1.into_iter().next();
@@ -188,106 +133,36 @@ impl Question {
     }
 }
 
-/// Returns the first line of all questions together: of several, how many there are.
+/// Returns the first line of all questions together: the actions of several approvals, else how many questions there are.
 pub fn summary_of(questions: &[Question]) -> String {
+    let actions = |question: &Question| match question.dialect() {
+        Dialect::Approval(format, actions) if format != ApprovalFormat::Inbox => Some(actions),
+        _ => None,
+    };
     match questions {
         [] => String::new(),
         [one] => one.summary(),
-        [first, ..] => format!("{} questions: {}", questions.len(), first.summary()),
-    }
-}
-
-/// Returns the actions of a question of the middleware, or why they are not understood; `None` for another format.
-fn approvals(value: &Value) -> Option<Result<Vec<Action>, String>> {
-    let requests = value.get("action_requests")?;
-    let Some(requests) = requests.as_array() else { return Some(Err("its action_requests are not a list".into())) };
-    if requests.is_empty() {
-        return Some(Err("its action_requests are empty".into()));
-    }
-    let configs = value.get("review_configs").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    Some(requests.iter().enumerate().map(|(at, request)| approval(request, configs, at)).collect())
-}
-
-fn approval(request: &Value, configs: &[Value], at: usize) -> Result<Action, String> {
-    let action = action(request, "name", "args").ok_or_else(|| format!("action request {} has no name", at + 1))?;
-    // Each request has its config at the same position: one name may appear twice.
-    let is_its = |config: &&Value| config.get("action_name").is_none_or(|name| *name == action.name);
-    let config = configs.get(at).filter(is_its);
-    let config = config.or_else(|| configs.iter().find(|c| c.get("action_name").is_some_and(|n| *n == action.name)));
-    if config.is_none() && !configs.is_empty() {
-        return Err(format!("none of its review_configs is for action {} ({})", at + 1, short_name(&action.name)));
-    }
-    let allowed = match config.and_then(|config| config.get("allowed_decisions")).and_then(Value::as_array) {
-        Some(words) => words.iter().filter_map(|word| decision_kind(word.as_str()?)).collect(),
-        // The middleware's own default.
-        None => vec![DecisionKind::Approve, DecisionKind::Edit, DecisionKind::Reject],
-    };
-    let args_schema = config.and_then(|config| config.get("args_schema")).filter(|schema| schema.is_object()).cloned();
-    Ok(Action { allowed, args_schema, ..action })
-}
-
-fn short_name(name: &str) -> &str {
-    crate::text::head(name, MAX_ARGUMENT)
-}
-
-fn decision_kind(word: &str) -> Option<DecisionKind> {
-    use DecisionKind::*;
-    [Approve, Edit, Reject, Respond].into_iter().find(|kind| kind.word() == word)
-}
-
-/// Returns the action of a question of the older inbox (a list of one, an object, or a text that holds either), or why it is
-/// not understood; `None` for another format.
-fn inbox(value: &Value) -> Option<Result<Action, String>> {
-    let parsed;
-    let value = match value {
-        Value::String(text) if text.trim_start().starts_with(['{', '[']) => {
-            parsed = json::from_str::<Value>(text).ok()?;
-            &parsed
-        }
-        other => other,
-    };
-    let is_request = |request: &Value| request.get("action_request").is_some_and(Value::is_object);
-    let request = match value {
-        Value::Array(list) => match list.as_slice() {
-            [one] => one,
-            several if several.iter().any(is_request) => {
-                return Some(Err(format!(
-                    "it is a list of {} requests, and the known answer is for one",
-                    several.len()
-                )));
-            }
-            _ => return None,
+        [first, ..] => match questions.iter().map(actions).collect::<Option<Vec<_>>>() {
+            Some(actions) => one_line(&approve(&actions.concat())),
+            None => format!("{} questions: {}", questions.len(), first.summary()),
         },
-        other => other,
-    };
-    if !is_request(request) {
-        return None;
     }
-    let Some(config) = request.get("config").filter(|config| config.is_object()) else {
-        return Some(Err("its request has no config, which says what is allowed".into()));
-    };
-    let Some(action) = action(&request["action_request"], "action", "args") else {
-        return Some(Err("its action_request has no action".into()));
-    };
-    let description = request.get("description").and_then(Value::as_str).map(str::to_string);
-    let flags = [
-        ("allow_accept", DecisionKind::Approve),
-        ("allow_edit", DecisionKind::Edit),
-        ("allow_ignore", DecisionKind::Ignore),
-        ("allow_respond", DecisionKind::Respond),
-    ];
-    let allowed = flags.into_iter().filter(|(flag, _)| config[*flag] == true).map(|(_, kind)| kind).collect();
-    Some(Ok(Action { description: action.description.or(description), allowed, ..action }))
 }
 
-fn action(request: &Value, name: &str, args: &str) -> Option<Action> {
-    Some(Action {
-        name: request.get(name)?.as_str()?.to_string(),
-        args: request.get(args).cloned().unwrap_or_default(),
-        description: request.get("description").and_then(Value::as_str).map(str::to_string),
-        allowed: Vec::new(),
-        args_schema: None,
-    })
+fn approve(actions: &[Action]) -> String {
+    let calls: Vec<String> = actions.iter().map(Action::call).collect();
+    match calls.as_slice() {
+        [call] => format!("Approve {call}"),
+        calls => format!("Approve {} actions: {}", calls.len(), calls.join(" · ")),
+    }
+}
+
+fn one_line(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(MAX_SUMMARY) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
 }
 
 fn text_of(value: &Value) -> Option<&str> {
@@ -344,7 +219,7 @@ fn first_line(text: &str) -> Option<&str> {
     text.lines().map(str::trim).find(|line| !line.is_empty())
 }
 
-fn short(value: &Value) -> String {
+pub(super) fn short(value: &Value) -> String {
     let text = match value {
         Value::String(text) => crate::text::head(text, MAX_READ).to_string(),
         other => json_head(other),
@@ -372,10 +247,10 @@ mod tests {
         assert_eq!(captured("question").summary(), "Approve? · draft: send 5 EUR");
         assert_eq!(captured("questions-parallel").summary(), "Keep red? · item: red");
         let hitl = captured("question-hitl");
-        assert!(matches!(hitl.dialect(), Dialect::Approvals(actions) if actions.len() == 3));
+        assert!(matches!(hitl.dialect(), Dialect::Approval(ApprovalFormat::Batch, actions) if actions.len() == 3));
         assert!(hitl.summary().starts_with("Approve 3 actions: send_email(to="), "{}", hitl.summary());
         let inbox = captured("question-inbox");
-        assert!(matches!(inbox.dialect(), Dialect::Inbox(_)), "{:?}", inbox.value);
+        assert!(matches!(inbox.dialect(), Dialect::Approval(ApprovalFormat::Inbox, _)), "{:?}", inbox.value);
     }
 
     #[test]

@@ -485,11 +485,8 @@ impl App {
 
     /// Restores drafts into an answer card whose questions are known.
     pub(super) fn restore_answers(&mut self, at: usize) -> Vec<Effect> {
-        let Some(Overlay::Answer(card)) = self.overlays.get(at) else { return Vec::new() };
-        let server = card.thread.server.clone();
-        let kind = self.server_kind(&server);
         let Some(Overlay::Answer(card)) = self.overlays.get_mut(at) else { return Vec::new() };
-        let requests: Requests = card.begin(&self.session, &self.thread.answer_drafts, kind);
+        let requests: Requests = card.begin(&self.session, &self.thread.answer_drafts);
         self.apply(requests)
     }
 }

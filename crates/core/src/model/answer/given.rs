@@ -1,9 +1,10 @@
 //! Answers given by the options of `runtail answer`. The reply that they become depends on the question's dialect.
 
 use super::{Decision, Reply};
-use crate::model::question::{Action, DecisionKind, Dialect};
+use crate::model::approval::{Action, ApprovalFormat, DecisionKind};
+use crate::model::question::Dialect;
 use crate::model::thread_facts::Question;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// An answer, before it is matched to a question.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,7 +38,10 @@ impl Question {
             }
             (GivenAnswer::Text(text), []) => Ok(Reply::Value(text.as_str().into())),
             (GivenAnswer::Text(text), [_]) => Ok(decided(vec![Decision::Respond(text.clone())])),
-            (GivenAnswer::Edit(edited), [action]) => self.edit(action, edited),
+            (GivenAnswer::Edit(edited), [action]) => {
+                let (name, args) = edited_action(action, edited)?;
+                Ok(decided(vec![Decision::Edit(name.into(), args.clone())]))
+            }
             (GivenAnswer::Edit(_), []) => {
                 Err(format!("the question has no action to edit; use {}", self.fitting_options()))
             }
@@ -78,7 +82,7 @@ impl Question {
 
     /// The older inbox has no rejection: without a reason the action is ignored, and a reason is the response.
     pub(super) fn rejection(&self, action: &Action, why: Option<&str>) -> Result<Decision, String> {
-        if !matches!(self.dialect(), Dialect::Inbox(_)) {
+        if !matches!(self.dialect(), Dialect::Approval(ApprovalFormat::Inbox, _)) {
             return Ok(Decision::Reject(why.unwrap_or_default().into()));
         }
         let takes = |kind: DecisionKind| action.allowed.contains(&kind);
@@ -92,17 +96,6 @@ impl Question {
             }
             _ => Ok(Decision::Ignore),
         }
-    }
-
-    fn edit(&self, action: &Action, edited: &Value) -> Result<Reply, String> {
-        let (name, args) = edited_action(action, edited)?;
-        if name == action.name {
-            return Ok(decided(vec![Decision::Edit(args.clone())]));
-        }
-        Ok(Reply::Value(match self.dialect() {
-            Dialect::Inbox(_) => json!([{"type": "edit", "args": {"action": name, "args": args}}]),
-            _ => json!({"decisions": [{"type": "edit", "edited_action": {"name": name, "args": args}}]}),
-        }))
     }
 }
 
@@ -129,6 +122,7 @@ fn edited_action<'a>(action: &'a Action, edited: &'a Value) -> Result<(&'a str, 
 mod tests {
     use super::GivenAnswer::{Approve, Edit, Json, Reject, Text};
     use super::*;
+    use serde_json::json;
 
     fn sent(question: Value, given: &GivenAnswer) -> Result<Value, String> {
         let question = Question { value: question, ..Question::default() };

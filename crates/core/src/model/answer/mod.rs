@@ -9,19 +9,23 @@ mod tests;
 pub use given::GivenAnswer;
 pub use rules::{AnswerRule, RulePart, RulePlace, Ruled, RuledAction};
 
-use super::question::{Action, DecisionKind, Dialect};
+use super::approval::DecisionKind;
+use super::question::Dialect;
 use super::schema;
 use super::thread_facts::Question;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::fmt;
+
+/// What is said of an answer that [`Resume::is_doubtful`] (acting reference §3).
+pub const MIXED_DECISIONS: &str = "JavaScript servers may drop the approved actions of an answer that rejects others.";
 
 /// A decision about an action.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
     /// Run it as it is.
     Approve,
-    /// Run it with these arguments.
-    Edit(Map<String, Value>),
+    /// Run it with these arguments; the name is the action's, or another one's.
+    Edit(String, Map<String, Value>),
     /// Don't run it; the text says why, and may be empty.
     Reject(String),
     /// Don't run it, and drop the question.
@@ -35,7 +39,7 @@ impl Decision {
     pub fn kind(&self) -> DecisionKind {
         match self {
             Decision::Approve => DecisionKind::Approve,
-            Decision::Edit(_) => DecisionKind::Edit,
+            Decision::Edit(..) => DecisionKind::Edit,
             Decision::Reject(_) => DecisionKind::Reject,
             Decision::Ignore => DecisionKind::Ignore,
             Decision::Respond(_) => DecisionKind::Respond,
@@ -76,6 +80,21 @@ pub struct Problem {
     pub rule: String,
 }
 
+impl Problem {
+    /// Returns it in words. Actions with a question of their own are counted over all of them, as they are listed.
+    pub fn in_words(&self, questions: &[Question]) -> String {
+        let is_counted = questions.get(self.question).is_some_and(Question::is_per_call);
+        let before =
+            questions.iter().take(self.question).filter(|question| is_counted && question.is_per_call()).count();
+        let spot = match &self.spot {
+            AnswerPart::Action(at) => AnswerPart::Action(at + before),
+            AnswerPart::Argument(at, name) => AnswerPart::Argument(at + before, name.clone()),
+            other => other.clone(),
+        };
+        Problem { spot, ..self.clone() }.to_string()
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.spot {
@@ -93,12 +112,18 @@ pub struct Resume {
     value: Value,
     /// The positions of the questions that it answers.
     answered: Vec<usize>,
+    is_doubtful: bool,
 }
 
 impl Resume {
     /// Returns what is sent as `resume`: the answers by the questions' ids.
     pub fn value(&self) -> &Value {
         &self.value
+    }
+
+    /// Returns whether it approves some actions and rejects others where that may drop the approved ones.
+    pub fn is_doubtful(&self) -> bool {
+        self.is_doubtful
     }
 
     /// Returns the positions of the questions that it answers; the others stay open.
@@ -139,11 +164,18 @@ impl Question {
         if !missing.is_empty() || actions.is_empty() {
             return Err(missing);
         }
-        let decided = actions.iter().zip(decisions.iter().flatten());
-        Ok(match self.dialect() {
-            Dialect::Inbox(_) => decided.map(|(action, decision)| inbox_answer(action, decision)).collect(),
-            _ => json!({"decisions": decided.map(|(action, decision)| approval(action, decision)).collect::<Vec<_>>()}),
-        })
+        match self.dialect() {
+            Dialect::Approval(format, _) => Ok(format.write(decisions)),
+            Dialect::Unsupported(_) | Dialect::Plain => Err(missing),
+        }
+    }
+
+    /// Returns an answer with these decisions as JSON to be completed; none for a question about something else.
+    pub fn unfinished(&self, decisions: &[Option<Decision>]) -> Option<Value> {
+        match self.dialect() {
+            Dialect::Approval(format, _) => Some(format.write(decisions)),
+            Dialect::Unsupported(_) | Dialect::Plain => None,
+        }
     }
 
     /// Returns every rule that a value breaks as the answer to this question.
@@ -155,11 +187,11 @@ impl Question {
             )];
         }
         let mut problems = match self.dialect() {
-            Dialect::Approvals(actions) => check_approvals(&actions, value),
-            Dialect::Inbox(action) => check_inbox(&action, value),
+            Dialect::Approval(format, actions) => format.check(&actions, value),
             Dialect::Unsupported(_) | Dialect::Plain => Vec::new(),
         };
-        if let Some(schema) = &self.response_schema {
+        // Where an action's rule is broken, that says more than the schema of all decisions.
+        if let Some(schema) = self.response_schema.as_ref().filter(|_| problems.is_empty()) {
             // A schema that can't be used here is the server's to check: it asks again if an answer doesn't fit.
             let found = schema::violations(schema, value).unwrap_or_default();
             problems.extend(found.into_iter().map(|violation| {
@@ -172,11 +204,6 @@ impl Question {
             }));
         }
         problems
-    }
-
-    /// Returns why its schema can't be checked here, if it can't.
-    pub fn unchecked_schema(&self) -> Option<String> {
-        schema::violations(self.response_schema.as_ref()?, &Value::Null).err()
     }
 }
 
@@ -222,125 +249,21 @@ pub fn resume(questions: &[Question], replies: &[Option<Reply>]) -> Result<Resum
     if !problems.is_empty() {
         return Err(problems);
     }
+    let is_doubtful = values.iter().any(|(at, value)| match questions[*at].dialect() {
+        Dialect::Approval(format, _) => format.is_doubtful(value),
+        Dialect::Unsupported(_) | Dialect::Plain => false,
+    });
     let answered = values.iter().map(|(at, _)| *at).collect();
     let by_id = |(at, value): &(usize, Value)| Some((questions[*at].resume_id()?.to_string(), value.clone()));
     let value = match values.as_slice() {
         [(at, value)] if questions[*at].resume_id().is_none() => value.clone(),
         values => Value::Object(values.iter().filter_map(by_id).collect()),
     };
-    Ok(Resume { value, answered })
+    Ok(Resume { value, answered, is_doubtful })
 }
 
 /// Returns whether a server would take a value for a map of answers by id.
 pub fn is_id_map(value: &Value) -> bool {
     let is_id = |key: &String| key.len() == 32 && key.bytes().all(|b| b.is_ascii_hexdigit());
     value.as_object().is_some_and(|fields| !fields.is_empty() && fields.keys().all(is_id))
-}
-
-fn approval(action: &Action, decision: &Decision) -> Value {
-    match decision {
-        Decision::Approve => json!({"type": "approve"}),
-        Decision::Edit(args) => json!({"type": "edit", "edited_action": {"name": action.name, "args": args}}),
-        Decision::Reject(why) if why.is_empty() => json!({"type": "reject"}),
-        Decision::Reject(why) => json!({"type": "reject", "message": why}),
-        Decision::Ignore => json!({"type": "ignore"}),
-        Decision::Respond(text) => json!({"type": "respond", "message": text}),
-    }
-}
-
-fn inbox_answer(action: &Action, decision: &Decision) -> Value {
-    match decision {
-        Decision::Approve => json!({"type": "accept", "args": null}),
-        Decision::Edit(args) => json!({"type": "edit", "args": {"action": action.name, "args": args}}),
-        Decision::Ignore => json!({"type": "ignore", "args": null}),
-        Decision::Reject(text) | Decision::Respond(text) => json!({"type": "response", "args": text}),
-    }
-}
-
-fn check_approvals(actions: &[Action], value: &Value) -> Vec<(AnswerPart, String)> {
-    let answer = |rule: &str| vec![(AnswerPart::Answer, rule.to_string())];
-    let Some(decisions) = value.get("decisions").and_then(Value::as_array) else {
-        return answer("must be {\"decisions\": […]} with one decision for each action");
-    };
-    if value.as_object().is_some_and(|fields| fields.len() > 1) {
-        return answer("must have no field but \"decisions\"");
-    }
-    if decisions.len() != actions.len() {
-        let (n, wanted) = (decisions.len(), actions.len());
-        return answer(&format!("must have {wanted} decisions, one for each action, and has {n}"));
-    }
-    let each = actions.iter().zip(decisions).enumerate();
-    each.flat_map(|(at, (action, decision))| check_decision(at, action, decision)).collect()
-}
-
-fn check_decision(at: usize, action: &Action, decision: &Value) -> Vec<(AnswerPart, String)> {
-    let one = |rule: String| vec![(AnswerPart::Action(at), rule)];
-    let kind = match checked_kind(action, &decision["type"], DecisionKind::word) {
-        Ok(kind) => kind,
-        Err(rule) => return one(rule),
-    };
-    let message = &decision["message"];
-    match kind {
-        DecisionKind::Edit => {
-            let edited = &decision["edited_action"];
-            check_edit(at, action, &edited["name"], &edited["args"])
-        }
-        DecisionKind::Reject if !message.is_null() && !message.is_string() => one("needs text as its reason".into()),
-        DecisionKind::Respond if message.as_str().is_none_or(|text| text.trim().is_empty()) => {
-            one("needs the text of the response".into())
-        }
-        _ => Vec::new(),
-    }
-}
-
-fn check_inbox(action: &Action, value: &Value) -> Vec<(AnswerPart, String)> {
-    let one = |rule: String| vec![(AnswerPart::Action(0), rule)];
-    let response = match value.as_array().map(Vec::as_slice) {
-        Some([response]) if response.is_object() => response,
-        _ => {
-            return vec![(
-                AnswerPart::Answer,
-                "must be a list of exactly one response: [{\"type\": …, \"args\": …}]".into(),
-            )];
-        }
-    };
-    let word = |kind: DecisionKind| match kind {
-        DecisionKind::Approve => "accept",
-        DecisionKind::Respond => "response",
-        other => other.word(),
-    };
-    let args = &response["args"];
-    match checked_kind(action, &response["type"], word) {
-        Err(rule) => one(rule),
-        Ok(DecisionKind::Edit) => check_edit(0, action, &args["action"], &args["args"]),
-        Ok(DecisionKind::Respond) if args.as_str().is_none_or(|text| text.trim().is_empty()) => {
-            one("needs the text of the response".into())
-        }
-        Ok(_) => Vec::new(),
-    }
-}
-
-/// The kind of a decision, if the question allows it.
-fn checked_kind(action: &Action, kind: &Value, word: fn(DecisionKind) -> &'static str) -> Result<DecisionKind, String> {
-    let found = kind.as_str().and_then(|kind| action.allowed.iter().find(|allowed| word(**allowed) == kind));
-    found.copied().ok_or_else(|| {
-        let allowed: Vec<&str> = action.allowed.iter().map(|kind| word(*kind)).collect();
-        match allowed.as_slice() {
-            [] => "allows no decision that runtail supports".to_string(),
-            allowed => format!("({}) allows only {}", action.name, allowed.join(", ")),
-        }
-    })
-}
-
-fn check_edit(at: usize, action: &Action, name: &Value, args: &Value) -> Vec<(AnswerPart, String)> {
-    if name.as_str().is_none_or(|name| name.trim().is_empty()) {
-        return vec![(AnswerPart::Action(at), "needs the name of the edited action".into())];
-    }
-    if !args.is_object() {
-        return vec![(AnswerPart::Action(at), "needs an object of arguments".into())];
-    }
-    // Another tool has other arguments.
-    let Some(schema) = action.args_schema.as_ref().filter(|_| *name == action.name) else { return Vec::new() };
-    let found = schema::violations(schema, args).unwrap_or_default();
-    found.into_iter().map(|violation| (AnswerPart::Argument(at, violation.path.join(".")), violation.rule)).collect()
 }

@@ -23,8 +23,8 @@ fn answer(questions: &[Question], replies: &[Option<Reply>]) -> Result<Value, Ve
     }
 }
 
-fn args(value: Value) -> Map<String, Value> {
-    value.as_object().unwrap().clone()
+fn edit(name: &str, args: Value) -> Decision {
+    Decision::Edit(name.into(), args.as_object().unwrap().clone())
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn decisions_match_the_middlewares_format() {
     let open = questions("question-hitl");
     let id = open[0].id.clone().unwrap();
     let decisions = vec![
-        Some(Decision::Edit(args(json!({"to": "bob@example.com", "body": "dinner?"})))),
+        Some(edit("send_email", json!({"to": "bob@example.com", "body": "dinner?"}))),
         Some(Decision::Reject("keep it".into())),
         Some(Decision::Respond("Tuesday".into())),
     ];
@@ -77,7 +77,7 @@ fn invalid_decisions_are_refused() {
         (json!({"decisions": [{"type": "approve"}]}), "must have 3 decisions, one for each action, and has 1"),
         (
             json!({"decisions": [{"type": "edit", "edited_action": {"args": {}}}, {"type": "reject"}, {"type": "respond", "message": "x"}]}),
-            "action 1 needs the name of the edited action",
+            "action 1 needs the name of the edited action (edited_action.name)",
         ),
         (
             json!({"decisions": [{"type": "edit", "edited_action": {"name": "f", "args": "x"}}, {"type": "reject"}, {"type": "respond", "message": "x"}]}),
@@ -101,7 +101,7 @@ fn agent_inbox_answers_are_lists_of_one() {
         (Decision::Ignore, json!([{"type": "ignore", "args": null}])),
         (Decision::Respond("be nicer".into()), json!([{"type": "response", "args": "be nicer"}])),
         (
-            Decision::Edit(args(json!({"to": "bob@example.com"}))),
+            edit("send_email", json!({"to": "bob@example.com"})),
             json!([{"type": "edit", "args": {"action": "send_email", "args": {"to": "bob@example.com"}}}]),
         ),
     ] {
@@ -124,7 +124,7 @@ fn answers_are_checked_against_the_response_schema() {
     let bad = answer(&open, &[Some(Reply::Value(json!({"score": 9})))]).unwrap_err();
     assert_eq!(bad, ["approve: required", "score: must be at most 5"]);
     let remote = Question { response_schema: Some(json!({"$ref": "https://x.test/s"})), ..plain(A, json!("?")) };
-    assert!(remote.unchecked_schema().is_some() && open[0].unchecked_schema().is_none());
+    assert!(remote.caution().is_some_and(|text| text.contains("can't be checked here")) && open[0].caution().is_none());
 }
 
 #[test]
@@ -192,7 +192,8 @@ fn any_decision() -> impl Strategy<Value = Decision> {
         Just(Decision::Ignore),
         "\\PC{0,8}".prop_map(Decision::Reject),
         "\\PC{0,8}".prop_map(Decision::Respond),
-        any_json().prop_map(|value| Decision::Edit(value.as_object().cloned().unwrap_or_default())),
+        ("[a-z]{0,4}", any_json())
+            .prop_map(|(name, args)| Decision::Edit(name, args.as_object().cloned().unwrap_or_default())),
     ]
 }
 

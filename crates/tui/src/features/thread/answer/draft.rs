@@ -4,7 +4,7 @@ use crate::widgets::form::{FieldDraft, entries};
 use crate::widgets::text_input::TextInput;
 use runtail_core::exact_json::{self, Unreadable};
 use runtail_core::model::{Action, AnswerPart, Decision, DecisionKind, FieldKind, Form, Question, Reply};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// The draft of an answer to one question.
 #[derive(Debug, Clone)]
@@ -137,12 +137,10 @@ impl QuestionDraft {
         self.touched = true;
     }
 
-    /// Returns the decisions made in the form.
-    pub fn decisions(&self) -> Vec<DecisionKind> {
-        match &self.draft {
-            Draft::Actions(actions) if !self.as_json => actions.iter().filter_map(|action| action.decision).collect(),
-            _ => Vec::new(),
-        }
+    /// Returns whether nothing is decided about its actions.
+    pub fn is_undecided(&self) -> bool {
+        let is_open = |actions: &[ActionDraft]| actions.iter().all(|action| action.decision.is_none());
+        matches!(&self.draft, Draft::Actions(actions) if !self.as_json && is_open(actions))
     }
 
     /// Approves every undecided action that allows it.
@@ -221,11 +219,10 @@ impl QuestionDraft {
             _ => None,
         };
         let value = value.unwrap_or_else(|| match &self.draft {
-            Draft::Actions(actions) if question.value.get("action_requests").is_some() => {
-                let each = actions.iter().map(|action| json!({"type": action.decision.map_or("", DecisionKind::word)}));
-                json!({"decisions": each.collect::<Vec<_>>()})
+            Draft::Actions(actions) => {
+                let decided = actions.iter().enumerate().map(|(at, action)| action.decided(at).ok().flatten());
+                question.unfinished(&decided.collect::<Vec<_>>()).unwrap_or_default()
             }
-            Draft::Actions(_) => json!([{"type": "", "args": null}]),
             Draft::Fields(form, fields) => form.value(entries(form, fields).0),
             Draft::Plain(_) => Value::Null,
         });
@@ -276,7 +273,7 @@ impl ActionDraft {
                 }
                 let args =
                     if self.form.fields.is_empty() { Value::Object(Map::new()) } else { self.form.value(entries) };
-                Some(Decision::Edit(args.as_object().cloned().unwrap_or_default()))
+                Some(Decision::Edit(self.action.name.clone(), args.as_object().cloned().unwrap_or_default()))
             }
         })
     }

@@ -22,6 +22,8 @@ pub(crate) struct Question<'a> {
     pub width: usize,
     pub focus: Option<Stop>,
     pub question: usize,
+    /// How many actions are listed before those of this question, with a question of their own.
+    pub before: usize,
     pub problems: &'a [Problem],
     /// Whether to show the problems of fields that never had the focus.
     pub shows_all: bool,
@@ -124,7 +126,7 @@ impl Question<'_> {
     fn action(&self, out: &mut FormLines, n: usize, draft: &ActionDraft) {
         let action = &draft.action;
         let name = text::clean(&action.name);
-        let mut left = self.mark(At::Decision(n)).with(Tone::Dim, &format!("{}  ", n + 1));
+        let mut left = self.mark(At::Decision(n)).with(Tone::Dim, &format!("{}  ", self.before + n + 1));
         left.push(Tone::Strong, &padded(&text::fit(&name, NAMES), NAMES));
         let mut choices = Vec::new();
         for kind in &action.allowed {
@@ -156,7 +158,11 @@ impl Question<'_> {
             lines.extend(below.iter().map(|part| Line::of(Tone::Plain, &format!("     {part}"))));
         }
         if let Some(problem) = self.problem(&AnswerPart::Action(n)).filter(|_| self.shows_all) {
-            lines.extend(problem_lines("     ", &sentence(&format!("action {} {problem}", n + 1)), self.width));
+            lines.extend(problem_lines(
+                "     ",
+                &sentence(&format!("action {} {problem}", self.before + n + 1)),
+                self.width,
+            ));
         }
         self.add(out, At::Decision(n), Part { lines, cursor: None });
         self.details(out, n, draft);

@@ -9,7 +9,7 @@ use crate::widgets::form_lines::FormLines;
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::status::since;
 use jiff::Timestamp;
-use runtail_core::model::{DecisionKind, Problem, Question, Resume};
+use runtail_core::model::{DecisionKind, MIXED_DECISIONS, Problem, Question, Resume};
 use runtail_core::text;
 use serde_json::Value;
 
@@ -100,31 +100,45 @@ impl AnswerCard {
         }
         let answer = self.answer();
         let problems = answer.as_ref().err().map(Vec::as_slice).unwrap_or_default();
+        let is_call: Vec<bool> = self.questions.iter().map(Question::is_per_call).collect();
+        let calls = |to: usize| is_call[..to].iter().filter(|is_call| **is_call).count();
         for (at, (question, draft)) in self.questions.iter().zip(&self.drafts).enumerate() {
             if at > 0 {
                 out.lines.push(Line::new());
             }
-            let lines =
-                fields::Question { width, focus: self.focused(), question: at, problems, shows_all: self.was_tried };
-            out.lines.extend(self.heading(at, question, draft, width));
-            if matches!(draft.draft, Draft::Actions(_)) && !draft.as_json {
-                out.lines.push(Line::new());
+            let lines = fields::Question {
+                width,
+                focus: self.focused(),
+                question: at,
+                before: if is_call[at] { calls(at) } else { 0 },
+                problems,
+                shows_all: self.was_tried,
+            };
+            // Calls that wait together are listed like the actions of one question.
+            if !(is_call[at] && at > 0 && is_call[at - 1]) {
+                let actions = if is_call[at] { calls(is_call.len()) } else { 1 };
+                out.lines.extend(self.heading(at, question, draft, actions, width));
+                if matches!(draft.draft, Draft::Actions(_)) && !draft.as_json {
+                    out.lines.push(Line::new());
+                }
+            } else if self.is_left_out(at) {
+                out.lines.push(Line::of(Tone::Dim, "     no longer open"));
             }
             lines.draft(&mut out, draft);
         }
         out.lines.push(Line::new());
         out.lines.extend(self.request_lines(width));
-        if self.mixes_decisions() {
-            let text = "This server may drop approved actions when one is rejected.";
-            out.lines.extend(wrap(text, width).iter().map(|line| Line::of(Tone::Waiting, line)));
+        if answer.as_ref().is_ok_and(Resume::is_doubtful) {
+            out.lines.extend(wrap(MIXED_DECISIONS, width).iter().map(|line| Line::of(Tone::Waiting, line)));
         }
         out.lines.extend(self.summary(&answer, width));
         out
     }
 
-    fn heading(&self, at: usize, question: &Question, draft: &QuestionDraft, width: usize) -> Vec<Line> {
+    /// `calls`: how many calls with a question of their own it heads.
+    fn heading(&self, at: usize, question: &Question, draft: &QuestionDraft, calls: usize, width: usize) -> Vec<Line> {
         let count = self.questions.len();
-        let number = if count > 1 { format!("{} of {count}  ", at + 1) } else { String::new() };
+        let number = if count > 1 && calls < 2 { format!("{} of {count}  ", at + 1) } else { String::new() };
         let right = match (&draft.draft, question.node.as_deref().filter(|_| count > 1)) {
             (Draft::Fields(form, _), None) => {
                 form.title.as_ref().map(|title| format!("form from the question's schema: {title}"))
@@ -135,6 +149,7 @@ impl AnswerCard {
         let mut lines = Vec::new();
         if let Draft::Actions(actions) = &draft.draft {
             let text = match actions.len() {
+                1 if calls > 1 => format!("{calls} actions need a decision. Undecided ones stay open."),
                 1 => "1 action needs a decision.".to_string(),
                 n => format!("{n} actions need a decision. They are sent together."),
             };
@@ -207,7 +222,7 @@ impl AnswerCard {
             .collect();
         let decided = actions.iter().filter(|action| action.decision.is_some()).count();
         let mut parts = Vec::new();
-        if !actions.is_empty() {
+        if !actions.is_empty() && !(count > 1 && self.questions.iter().all(Question::is_per_call)) {
             parts.push(format!("{decided} of {} decided.", actions.len()));
         }
         match answer {
@@ -224,18 +239,15 @@ impl AnswerCard {
                 let is_begun = self.drafts.iter().any(QuestionDraft::is_touched) || self.was_tried;
                 match problems.len() {
                     _ if !is_begun => parts.push("Nothing is answered yet.".into()),
-                    1 => parts.push(sentence(&problems[0].to_string())),
+                    1 => parts.push(sentence(&problems[0].in_words(&self.questions))),
                     n => parts.push(format!("{n} problems to fix. Nothing is sent until everything is valid.")),
                 }
             }
         }
         let tone = if answer.is_err() && self.was_tried { Tone::Bad } else { Tone::Plain };
         let mut lines: Vec<Line> = wrap(&parts.join(" "), width).iter().map(|line| Line::of(tone, line)).collect();
-        let unchecked = self.questions.iter().find_map(Question::unchecked_schema);
-        let caution = match unchecked {
-            Some(why) => {
-                format!("Can't validate against the question's schema here ({}); the server will.", text::clean(&why))
-            }
+        let caution = match self.questions.iter().find_map(Question::caution) {
+            Some(caution) => caution,
             None if self.questions.iter().all(|question| question.response_schema.is_some()) => String::new(),
             None => "The server keeps only the first answer. Check it before sending.".into(),
         };
@@ -272,6 +284,9 @@ fn short(id: &str) -> String {
 /// Returns the text of a question, and the lines for the rest of its payload.
 fn question_lines(question: &Question, width: usize) -> (Vec<String>, Vec<Line>) {
     let (title, others): (String, Vec<(&String, &Value)>) = match &question.value {
+        value if question.unsupported().is_some() => {
+            (serde_json::to_string_pretty(value).unwrap_or_default(), Vec::new())
+        }
         Value::Object(fields) => {
             let names = ["question", "message", "prompt", "query", "title", "description"];
             let titled = names.iter().find_map(|name| Some((*name, fields.get(*name)?.as_str()?)));

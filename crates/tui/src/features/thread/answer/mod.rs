@@ -20,10 +20,8 @@ use crate::session::{Component, Cx, HELD_KEY, Request, Requests, Session, card};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::form_lines::FormLines;
 use jiff::Timestamp;
-use runtail_api::{ApiError, LoadedThread, RunStart, ServerKind, StartError, StartFailure, StartGuard};
-use runtail_core::model::{
-    DecisionKind, Problem, Question, Reply, Rerun, Resume, RunCreate, ThreadStatus, resume, shell_word,
-};
+use runtail_api::{ApiError, LoadedThread, RunStart, StartError, StartFailure, StartGuard};
+use runtail_core::model::{Problem, Question, Reply, Rerun, Resume, RunCreate, ThreadStatus, resume, shell_word};
 use runtail_core::text;
 
 /// Maximum number of drafts kept in a session.
@@ -44,8 +42,6 @@ pub struct AnswerCard {
     drafts: Vec<QuestionDraft>,
     /// The run that sends the answer, without the answer itself.
     run: Option<Rerun>,
-    /// Whether the server is a JavaScript server.
-    is_javascript: bool,
     /// Whether the user chose "approve all".
     approve: bool,
     /// The index of the stop with the focus.
@@ -95,7 +91,6 @@ impl AnswerCard {
             questions: Vec::new(),
             drafts: Vec::new(),
             run: None,
-            is_javascript: false,
             approve: false,
             focus: 0,
             top: 0,
@@ -201,7 +196,10 @@ impl AnswerCard {
                 continue;
             }
             // An untouched form may be a valid answer to a single question; among several it leaves the question open.
-            let is_meant = draft.is_touched() || (self.was_tried && self.questions.len() == 1);
+            let is_meant = match self.questions.len() {
+                1 => draft.is_touched() || self.was_tried,
+                _ => draft.is_touched() && !draft.is_undecided(),
+            };
             match draft.reply(question, is_meant) {
                 Ok(reply) => replies.push(reply),
                 Err(broken) => {
@@ -229,17 +227,6 @@ impl AnswerCard {
         Some(self.run.as_ref()?.body.clone().answering(&answer))
     }
 
-    /// Returns whether approvals and rejections are mixed on a server that may drop the approved actions (acting
-    /// reference §3).
-    fn mixes_decisions(&self) -> bool {
-        let mixes = |draft: &QuestionDraft| {
-            let decided = draft.decisions();
-            decided.iter().any(|kind| matches!(kind, DecisionKind::Approve | DecisionKind::Edit))
-                && decided.iter().any(|kind| matches!(kind, DecisionKind::Reject | DecisionKind::Respond))
-        };
-        self.is_javascript && self.drafts.iter().any(mixes)
-    }
-
     /// Returns whether a question was closed while others are still open.
     fn is_left_out(&self, question: usize) -> bool {
         self.watch.left_out.get(question).copied().unwrap_or_default()
@@ -259,8 +246,7 @@ impl AnswerCard {
     }
 
     /// Restores an earlier draft in a card whose questions are known.
-    pub fn begin(&mut self, session: &Session, kept: &[KeptDraft], kind: Option<ServerKind>) -> Requests {
-        self.is_javascript = kind == Some(ServerKind::JavaScript);
+    pub fn begin(&mut self, session: &Session, kept: &[KeptDraft]) -> Requests {
         if self.stage != AnswerStage::Editing {
             return Requests::none();
         }
@@ -317,7 +303,7 @@ impl AnswerCard {
             Err(problems) => {
                 self.go_to_problem(&problems);
                 return Requests::error(match problems.as_slice() {
-                    [one] => format!("Nothing was sent. {}", sentence(&one.to_string())),
+                    [one] => format!("Nothing was sent. {}", sentence(&one.in_words(&self.questions))),
                     several => format!("Nothing was sent. {} problems to fix.", several.len()),
                 });
             }
