@@ -1,7 +1,7 @@
 //! `answer` against servers with the questions of real ones, and against the simulator in each of its dialects.
 
 use runtail_sim::{Dialect, Options, Sim};
-use runtail_testkit::common::{Server, json as respond};
+use runtail_testkit::common::{Seen, Server, json as respond};
 use runtail_testkit::process::{Done, command, launch};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -45,6 +45,27 @@ fn captured(case: &str) -> Value {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
+/// Returns the JSON of a file among the tests.
+fn file(path: &str) -> Value {
+    let path = format!("{}/tests/{path}.json", env!("CARGO_MANIFEST_DIR"));
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// Returns the thread of a case from the field.
+fn case_from_field(name: &str) -> Value {
+    let mut thread = file(&format!("fixtures/cases/{name}/thread"));
+    thread["thread_id"] = json!(THREAD);
+    json!({"thread": thread, "state": file(&format!("fixtures/cases/{name}/state"))})
+}
+
+/// Returns a captured thread of an agent with approvals.
+fn agent(thread: &str, state: &str) -> Value {
+    let body = |name: &str| file(&format!("captures/agents/{name}"))["response"]["body"].clone();
+    let mut thread = body(thread);
+    thread["thread_id"] = json!(THREAD);
+    json!({"thread": thread, "state": body(state)})
+}
+
 /// Returns the captured plain question with other tasks.
 fn with_questions(interrupts: &[Value]) -> Value {
     let mut case = captured("question");
@@ -83,6 +104,10 @@ async fn serve_case(mut case: Value, start: Start) -> World {
                 let done = json!({"values": {}, "next": [], "tasks": [], "metadata": {"source": "loop"}, "checkpoint": {"checkpoint_id": "c"}});
                 respond(200, if open { case["state"].clone() } else { done })
             }
+            ("POST", ["threads", "search"]) => {
+                let asks = seen.json()["status"] == "interrupted";
+                respond(200, if asks { json!([case["thread"]]) } else { json!([]) })
+            }
             ("GET", ["threads", THREAD, "runs"]) => respond(200, json!(*runs)),
             ("GET", ["threads", THREAD, "history"]) if case["history"].is_array() => respond(200, case["history"].clone()),
             ("POST", ["threads", THREAD, "runs"]) => {
@@ -113,9 +138,19 @@ impl World {
         runtail(self.server.url.as_str(), &[&["answer", THREAD], args].concat())
     }
 
+    /// Returns the question and the command that the inbox shows.
+    #[track_caller]
+    fn listed(&self) -> (String, String) {
+        let rows = runtail(self.server.url.as_str(), &["inbox", "-o", "jsonl"]).expect(0).json_lines();
+        let text = |name: &str| rows[0][name].as_str().unwrap_or_default().to_string();
+        let start = format!("runtail --url {} ", self.server.url.as_str().trim_end_matches('/'));
+        (text("question"), text("command").trim_start_matches(&start).to_string())
+    }
+
     /// Returns the bodies of the requests that start a run.
     fn sent(&self) -> Vec<Value> {
-        self.server.seen().iter().filter(|seen| seen.method == "POST").map(|seen| seen.json()).collect()
+        let starts = |seen: &&Seen| seen.method == "POST" && seen.path.ends_with("/runs");
+        self.server.seen().iter().filter(starts).map(|seen| seen.json()).collect()
     }
 
     /// Returns what was sent as `resume` by the only request.
@@ -288,6 +323,165 @@ async fn only_json_answers_a_format_that_is_not_understood() {
     assert!(world.sent().is_empty());
     world.answer(&["--json", "[1, 2]"]).expect(0);
     assert_eq!(world.resume(), json!({PLAIN: [1, 2]}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn approvals_of_an_unknown_shape_are_answered_only_as_json_with_a_warning() {
+    for value in [
+        json!({"type": "tool_review", "toolCall": {"name": "f", "args": {}}, "description": "Review f"}),
+        json!({"ActionRequests": [{"name": "f"}], "ReviewConfigs": []}),
+        json!([{"allowed-decisions": ["yes"], "tool": "f"}]),
+        json!({"type": "tool_approval", "args": {}}),
+    ] {
+        let world = serve_case(with_questions(&[json!({"id": PLAIN, "value": value})]), Start::Accepts).await;
+        let listed = world.listed();
+        assert_eq!(listed.0, value.to_string(), "the inbox shows it as it is");
+        assert_eq!(listed.1, format!("answer {THREAD} --interrupt {PLAIN} --json <JSON>"));
+        for given in [&["--approve"][..], &["--text", "approve"], &["--reject"], &["--edit", "{}"]] {
+            let done = world.answer(given).expect(2);
+            assert!(done.stderr.contains("only --json can answer it"), "{value} {given:?}: {}", done.stderr);
+        }
+        assert!(world.sent().is_empty());
+        let done = world.answer(&["--json", r#"{"type": "approve"}"#]).expect(0);
+        assert!(done.stderr.contains("! The question's format is not understood"), "{}", done.stderr);
+        assert_eq!(world.resume(), json!({PLAIN: {"type": "approve"}}));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn batches_of_javascript_are_answered_in_camel_case() {
+    let serve = || serve_case(case_from_field("14-hitl-camel-case"), Start::Accepts);
+    let id = "85b5ff0c7a1d5b1c8c1fd9b0b9d8a111";
+    let world = serve().await;
+    let (question, command) = world.listed();
+    let expected = "Approve 2 actions: send_email(to=x@example.com, body=Hi) · delete_file(path=/tmp/a)";
+    assert_eq!(
+        (question.as_str(), command),
+        (expected, format!("answer {THREAD} --interrupt {id} <--approve|--reject>"))
+    );
+    let edit = |key: &str| {
+        let edited = json!({"name": "send_email", "args": {"to": "y", "body": "Hi"}});
+        json!({"decisions": [{"type": "edit", key: edited}, {"type": "approve"}]}).to_string()
+    };
+    for (given, says) in [
+        (vec!["--text", "approve"], "the question has 2 actions"),
+        (vec!["--json", "\"approve\""], "must be {\"decisions\": […]}"),
+        (vec!["--json", &edit("edited_action")], "(editedAction.name)"),
+        (vec!["--json", r#"{"decisions": [{"type": "approve"}]}"#], "must have 2 decisions"),
+        (vec!["--json", r#"{"decisions": [{"type": "approve"}, {"type": "edit"}]}"#], "allows only approve, reject"),
+        (
+            vec!["--json", r#"{"decisions": [{"type": "approve"}, {"type": "reject", "message": null}]}"#],
+            "text as its reason",
+        ),
+    ] {
+        let done = world.answer(&given).expect(2);
+        assert!(done.stderr.contains(says), "{given:?}: {}", done.stderr);
+    }
+    let preview = world.answer(&["--approve", "--dry-run"]).expect(0).json();
+    let (yes, no) = (json!({"type": "approve"}), json!({"type": "reject", "message": "no"}));
+    assert_eq!(preview["request"]["body"]["command"], json!({"resume": {id: {"decisions": [yes, yes]}}}));
+    assert!(world.sent().is_empty());
+    let mixed = json!({"decisions": [yes, no]}).to_string();
+    for (given, expected, warns) in [
+        (vec!["--approve"], json!({"decisions": [yes, yes]}), false),
+        (vec!["--reject", "no"], json!({"decisions": [no, no]}), false),
+        (vec!["--json", &edit("editedAction")], serde_json::from_str(&edit("editedAction")).unwrap(), false),
+        (vec!["--json", &mixed], json!({"decisions": [yes, no]}), true),
+    ] {
+        let world = serve().await;
+        let done = world.answer(&given).expect(0);
+        assert_eq!(world.resume(), json!({ id: expected }), "{given:?}");
+        assert_eq!(
+            done.stderr.contains("! JavaScript servers may drop the approved actions"),
+            warns,
+            "{}",
+            done.stderr
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_with_a_question_each_are_answered_together_or_one_by_one() {
+    let (mail, file) = ("3212c5e7f9b86dd43958302eb65b154d", "72bfaf4dc60ecf079b29c974118a3bab");
+    let python = || serve_case(agent("percall-thread", "percall-state"), Start::Accepts);
+    let world = python().await;
+    let (question, command) = world.listed();
+    assert!(question.starts_with("Approve 2 actions: send_email(to=ann@example.com, "), "{question}");
+    assert!(question.ends_with(" · delete_file(path=/tmp/old.txt)"), "{question}");
+    assert_eq!(command, format!("answer {THREAD} <--approve|--reject>"));
+    let args = json!({"to": "bob@example.com", "subject": "Lunch", "body": "?"});
+    let args_text = args.to_string();
+    let another = json!({"name": "other", "args": args}).to_string();
+    for (given, says) in [
+        (vec!["--text", "approve"], "choose one with --interrupt ID"),
+        (vec!["--interrupt", mail, "--json", "\"approve\""], "must be one decision"),
+        (vec!["--interrupt", mail, "--json", r#"{"decisions": [{"type": "approve"}]}"#], "(send_email) allows only"),
+        (vec!["--interrupt", mail, "--edit", r#"{"to": 5, "subject": "", "body": ""}"#], "action 1, to: must be text"),
+        (vec!["--interrupt", mail, "--edit", r#"{"to": "b"}"#], "action 1, body: required"),
+        (vec!["--interrupt", mail, "--edit", &another], "can't become another action"),
+        (vec!["--interrupt", file, "--edit", "{}"], "action 2 (delete_file) allows only approve, reject"),
+        (vec!["--interrupt", file, "--text", "x"], "action 2 (delete_file) allows only approve, reject"),
+    ] {
+        let done = world.answer(&given).expect(2);
+        assert!(done.stderr.contains(says), "{given:?}: {}", done.stderr);
+    }
+    assert!(world.sent().is_empty());
+    let (yes, no) = (json!({"type": "approve"}), json!({"type": "reject", "message": "no"}));
+    let edited = json!({"type": "edit", "edited_action": {"name": "send_email", "args": args}});
+    for (given, expected) in [
+        (vec!["--approve"], json!({mail: yes, file: yes})),
+        (vec!["--reject", "no"], json!({mail: no, file: no})),
+        (vec!["--interrupt", file, "--reject", "no"], json!({ file: no })),
+        (vec!["--interrupt", mail, "--edit", &args_text], json!({ mail: edited })),
+        (vec!["--interrupt", mail, "--text", "sent"], json!({mail: {"type": "respond", "message": "sent"}})),
+    ] {
+        let world = python().await;
+        let done = world.answer(&given).expect(0);
+        assert_eq!(world.resume(), expected, "{given:?}");
+        assert_eq!(world.sent()[0]["multitask_strategy"], "reject");
+        assert!(!done.stderr.contains("! "), "nothing is unchecked: {}", done.stderr);
+        assert_eq!(done.stderr.contains("1 other question stays open."), given[0] == "--interrupt", "{}", done.stderr);
+    }
+    // One is answered; the other one is the only question.
+    let world = serve_case(agent("percall-thread", "percall-state-after-one"), Start::Accepts).await;
+    world.answer(&["--approve"]).expect(0);
+    assert_eq!(world.resume(), json!({ file: yes }));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_without_a_schema_are_answered_with_a_warning() {
+    let (mail, file) = ("018be908db32a4cbff696f1c94a0e460", "86b1b5a0db6857ad76ce440a7046c5a1");
+    let world = serve_case(agent("aegra-percall-thread", "aegra-percall-state"), Start::Accepts).await;
+    assert_eq!(world.listed().1, format!("answer {THREAD} <--approve|--reject>"));
+    for given in [&["--text", "approve"][..], &["--interrupt", mail, "--json", "true"]] {
+        world.answer(given).expect(2);
+    }
+    assert!(world.sent().is_empty());
+    let done = world.answer(&["--approve"]).expect(0);
+    assert!(done.stderr.contains("! The server doesn't say which decisions"), "{}", done.stderr);
+    assert_eq!(world.resume(), json!({mail: {"type": "approve"}, file: {"type": "approve"}}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_questions_without_an_id_are_not_answered() {
+    let old = |text: &str| json!({"value": {"question": text}, "resumable": true, "ns": ["ask"], "when": "during"});
+    let world = serve_case(with_questions(&[old("Left?"), old("Right?")]), Start::Accepts).await;
+    // No command can name one of them, so none is suggested.
+    assert_eq!(world.listed().1, format!("threads get {THREAD}"));
+    for given in [&["--approve"][..], &["--text", "yes"], &["--json", "true"]] {
+        let done = world.answer(given).expect(1);
+        assert!(
+            done.stderr.contains("2 questions without an id are open") && done.stderr.contains("Right?"),
+            "{}",
+            done.stderr
+        );
+    }
+    assert!(world.sent().is_empty());
+    // The only one needs no id.
+    let world = serve_case(with_questions(&[old("Left?")]), Start::Accepts).await;
+    assert!(world.listed().1.starts_with(&format!("answer {THREAD} <--")), "{:?}", world.listed());
+    world.answer(&["--text", "yes"]).expect(0);
+    assert_eq!(world.resume(), json!("yes"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

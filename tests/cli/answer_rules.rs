@@ -97,6 +97,25 @@ async fn mixed() -> Server {
     .await
 }
 
+#[tokio::test]
+async fn rules_decide_about_actions_in_every_dialect() {
+    let actions = ["delete_file", "send_email"];
+    let requests: Vec<Value> = actions.iter().map(|name| json!({"name": name, "args": {"n": 1}})).collect();
+    let configs: Vec<Value> =
+        actions.iter().map(|name| json!({"actionName": name, "allowedDecisions": ["approve", "reject"]})).collect();
+    let call = json!({"type": "tool_approval", "tool_call_id": "c", "name": "send_sms", "args": {}, "description": ""});
+    let camel = json!({"actionRequests": requests, "reviewConfigs": configs});
+    let server = asking(&[("camel", camel), ("call", call)]).await;
+    let folder = write_config(&(profile("lab", &server.url) + RULES));
+    let ended = runtail(folder.path(), &["answer", "--rules", "--yes"]).await.expect(0);
+    let mut sent = sent(&server);
+    sent.sort_by(|a, b| b.0.cmp(&a.0));
+    let (yes, no) = (json!({"type": "approve"}), json!({"type": "reject", "message": "by hand"}));
+    assert_eq!(sent[0].1, json!({format!("{:032x}", 0): {"decisions": [no, yes]}}));
+    assert_eq!(sent[1].1, json!({format!("{:032x}", 1): yes}));
+    assert!(ended.err.contains("! JavaScript servers may drop the approved actions"), "{}", ended.err);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn ctrl_c_sends_no_further_answer_and_reports_all() {
     let (reached, starts) = std::sync::mpsc::channel();

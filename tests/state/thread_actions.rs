@@ -190,6 +190,94 @@ fn answer_cards_match_the_snapshots() {
     insta::assert_snapshot!("answer_json_140x40", dash.screen());
 }
 
+/// A thread that waits in a captured state of an agent with approvals, or that of a case from the field.
+fn waiting_agent(state: &str) -> Records {
+    let path = format!("{}/tests/{state}.json", env!("CARGO_MANIFEST_DIR"));
+    let mut captured: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let body = captured["response"]["body"].take();
+    Records { state: if body.is_null() { captured } else { body }, ..waiting("question") }
+}
+
+#[test]
+fn batches_of_javascript_get_a_decision_for_each_action() {
+    let records = waiting_agent("fixtures/cases/14-hitl-camel-case/state");
+    for size in [(140, 40), (80, 24)] {
+        let mut dash = page(size, &records);
+        assert!(dash.screen().contains("◆ Approve 2 actions: send_email(to=x@example.com"), "{}", dash.screen());
+        dash.keys("a");
+        let screen = dash.screen();
+        assert!(screen.contains("1 approve   ( ) 2 edit   ( ) 3 reject"), "{screen}");
+        assert!(screen.contains("( ) 1 approve   ( ) 3 reject"), "an edit isn't allowed: {screen}");
+        dash.keys("2z<Down><Down>1");
+        let (_, body) = started(&dash.keys("<ctrl-s>")).expect("a run");
+        let resume = body["command"]["resume"].as_object().unwrap().values().next().unwrap();
+        let args = json!({"to": "x@example.comz", "body": "Hi"});
+        let edited = json!({"type": "edit", "editedAction": {"name": "send_email", "args": args}});
+        assert_eq!(*resume, json!({"decisions": [edited, {"type": "approve"}]}));
+    }
+    // Its template as JSON has the same format, and mixed decisions are warned about.
+    let mut dash = page((140, 40), &records);
+    dash.keys("a1<Down>3no");
+    let text = "JavaScript servers may drop the approved actions of an answer that rejects others.";
+    assert!(dash.screen().contains(text), "{}", dash.screen());
+    dash.keys("<ctrl-n>1<Down>1");
+    assert!(!dash.screen().contains(text), "{}", dash.screen());
+}
+
+#[test]
+fn calls_with_a_question_each_share_a_card_and_are_sent_together() {
+    let (mail, file) = ("3212c5e7f9b86dd43958302eb65b154d", "72bfaf4dc60ecf079b29c974118a3bab");
+    let records = waiting_agent("captures/agents/percall-state");
+    let resume = |dash: &mut Dash| started(&dash.keys("<ctrl-s>")).map(|(_, body)| body["command"]["resume"].clone());
+    let mut dash = page((140, 40), &records);
+    assert!(dash.screen().contains("◆ Approve 2 actions: send_email(to=ann@example.com"), "{}", dash.screen());
+    assert!(dash.keys("A").is_empty());
+    insta::assert_snapshot!("answer_calls_140x40", dash.screen());
+    let (yes, no) = (json!({"type": "approve"}), json!({"type": "reject", "message": "no"}));
+    assert_eq!(resume(&mut dash), Some(json!({mail: yes, file: yes})));
+    // One of them alone; the other one stays open.
+    let mut dash = page((80, 24), &records);
+    dash.keys("a<Down>3no");
+    insta::assert_snapshot!("answer_calls_80x24", dash.screen());
+    assert_eq!(resume(&mut dash), Some(json!({ file: no })));
+    // A decision that is taken back leaves the call open, too.
+    let mut dash = page((140, 40), &records);
+    dash.keys("a1<Down>1<Backspace>");
+    assert!(dash.screen().contains("1 of 2 answered; the other stays open."), "{}", dash.screen());
+    assert_eq!(resume(&mut dash), Some(json!({ mail: yes })));
+    // Problems name the action by its number in the list, and arguments are checked by the call's schema.
+    let mut dash = page((140, 40), &records);
+    dash.keys("a4 <ctrl-s>");
+    assert_eq!(last_notice(&dash), "Nothing was sent. Action 1 needs the text of the response.");
+    let mut records = waiting_agent("captures/agents/aegra-percall-state");
+    let tasks = records.state["tasks"].as_array_mut().unwrap();
+    tasks.reverse();
+    let mut dash = page((140, 40), &records);
+    dash.keys("a1<Down>4<ctrl-s>");
+    assert_eq!(last_notice(&dash), "Nothing was sent. Action 2 needs the text of the response.");
+    assert!(
+        dash.screen().contains("The server doesn't say which decisions and arguments the graph allows"),
+        "{}",
+        dash.screen()
+    );
+}
+
+#[test]
+fn an_approval_of_an_unknown_shape_is_shown_as_json_and_takes_only_json() {
+    let value = json!({"type": "tool_review", "toolCall": {"name": "f", "args": {"n": 1}}, "description": "Review f"});
+    let mut dash = page((140, 40), &asking(value));
+    assert!(!dash.screen().contains("A approve"), "{}", dash.screen());
+    dash.keys("a");
+    let screen = dash.screen();
+    assert!(screen.contains(r#""toolCall": {"#) && !screen.contains("Answer as"), "{screen}");
+    assert!(screen.contains("is not understood (it looks like an approval, in an unknown format)"), "{screen}");
+    assert!(started(&dash.keys("approve<ctrl-s>")).is_none(), "{}", dash.screen());
+    dash.keys("<ctrl-n>");
+    let (_, body) = started(&dash.keys("{\"ok\": true}<ctrl-s>")).expect("a run");
+    let answers: Vec<&Value> = body["command"]["resume"].as_object().unwrap().values().collect();
+    assert_eq!(answers, [&json!({"ok": true})]);
+}
+
 #[test]
 fn the_answer_card_shows_what_is_approved_in_full() {
     let mut records = waiting("question-hitl");

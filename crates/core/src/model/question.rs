@@ -267,6 +267,10 @@ mod tests {
         assert_eq!(summary(long), format!("Approve f(a={}…, b=[1], c=2, d=3, …)", "y".repeat(40)));
         let two = [Question { value: json!("A?"), ..Question::default() }, Question::default()];
         assert_eq!(summary_of(&two), "2 questions: A?");
+        let call =
+            |name: &str| Question { value: json!({"type": "tool_approval", "name": name}), ..Question::default() };
+        assert_eq!(summary_of(&[call("f"), call("g")]), "Approve 2 actions: f() · g()");
+        assert_eq!(summary_of(&[call("f"), two[0].clone()]), "2 questions: Approve f()");
     }
 
     #[test]
@@ -287,6 +291,12 @@ mod tests {
                 json!({"action_requests": [request], "review_configs": [config("g")]}),
                 "none of its review_configs is for action 1 (f)",
             ),
+            (json!({"type": "tool_approval", "args": {}}), "its tool_approval has no name"),
+            (
+                json!({"type": "tool_review", "toolCall": {}, "description": "f"}),
+                "it looks like an approval, in an unknown format",
+            ),
+            (json!([{"allowed-decisions": []}]), "it looks like an approval, in an unknown format"),
         ] {
             let question = Question { value: value.clone(), ..Question::default() };
             assert_eq!(why(value).as_deref(), Some(expected));
@@ -294,8 +304,28 @@ mod tests {
         }
         // A config at another position is found by its name.
         let two = json!({"action_requests": [request, {"name": "g"}], "review_configs": [config("g"), config("f")]});
-        for value in [json!([old]), old, json!([1, 2]), json!([]), json!({"x": 1}), two] {
+        let asked = json!({"question": "Is this correct?", "tool_call": {}});
+        for value in [json!([old]), old, json!([1, 2]), json!([]), json!({"x": 1, "draft": ["y"]}), two, asked] {
             assert_eq!(why(value.clone()), None, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_call_allows_the_decisions_of_its_schema() {
+        let allowed = |schema: Option<Value>| {
+            let value = json!({"type": "tool_approval", "tool_call_id": "c", "name": "f", "args": {"n": 1}});
+            let question = Question { value, response_schema: schema, ..Question::default() };
+            let words = |action: &Action| action.allowed.iter().map(|kind| kind.word()).collect::<Vec<_>>().join(" ");
+            (question.unsupported(), question.actions().first().map(words).unwrap_or_default())
+        };
+        let one = |word: &str| json!({"type": "object", "properties": {"type": {"const": word}}, "required": ["type"]});
+        assert_eq!(allowed(Some(one("approve"))), (None, "approve".into()), "the only one has no alternatives");
+        assert_eq!(allowed(Some(json!({"anyOf": [one("reject"), one("new")]}))), (None, "reject".into()));
+        assert_eq!(allowed(None), (None, "approve edit reject respond".into()));
+        assert_eq!(allowed(Some(one("new"))).0.as_deref(), Some("its schema has no known decision"));
+        // References that lead nowhere, or in a circle.
+        for schema in [json!({"oneOf": [{"$ref": "#/$defs/x"}]}), json!({"oneOf": [{"$ref": "#/oneOf/0"}]}), json!(7)] {
+            assert!(allowed(Some(schema)).0.is_some());
         }
     }
 

@@ -2,6 +2,7 @@ use super::*;
 use crate::model::StateFacts;
 use crate::model::form::Form;
 use proptest::prelude::*;
+use serde_json::json;
 
 fn questions(name: &str) -> Vec<Question> {
     let path = format!("{}/../../tests/fixtures/threads/{name}.json", env!("CARGO_MANIFEST_DIR"));

@@ -109,10 +109,28 @@ fn commands_fit_the_question_and_the_cause() {
             "--text <TEXT>",
         ),
         (json!({"action_requests": [{"name": "f", "args": {}}]}), None, "<--approve|--reject>"),
+        (json!({"actionRequests": [{"name": "f", "args": {}}]}), None, "<--approve|--reject>"),
+        (json!({"type": "tool_approval", "name": "f", "args": {}}), None, "<--approve|--reject>"),
         (json!({"action_requests": []}), None, "--json <JSON>"),
+        (json!({"tool_calls": []}), None, "--json <JSON>"),
     ] {
         assert_eq!(command(&asking(value, schema)), format!("{answer} {option}"));
     }
+    // One decision answers all calls, unless one of them doesn't allow it.
+    let schema = json!({"properties": {"type": {"const": "respond"}}});
+    let call = |id: &str, schema: Option<Value>| Question {
+        id: Some(id.repeat(32)),
+        ..asking(json!({"type": "tool_approval", "name": "f", "args": {}}), schema).questions.remove(0)
+    };
+    let mut thread = asking(Value::Null, None);
+    thread.questions = vec![call("a", None), call("b", None)];
+    assert_eq!(command(&thread), format!("runtail -p p -d bot answer {THREAD} <--approve|--reject>"));
+    thread.questions[0] = call("a", Some(schema));
+    let first = "a".repeat(32);
+    assert_eq!(command(&thread), format!("runtail -p p -d bot answer {THREAD} --interrupt {first} --text <TEXT>"));
+    // Of several, one with an id is named.
+    thread.questions[0].id = None;
+    assert!(command(&thread).contains(&format!("--interrupt {} <", "b".repeat(32))), "{}", command(&thread));
     let mut thread = asking(json!("Which city?"), None);
     thread.questions[0].id = None;
     assert_eq!(command(&thread), format!("runtail -p p -d bot answer {THREAD} --text <TEXT>"));

@@ -14,8 +14,13 @@ fn thread() -> ThreadRef {
 
 /// Returns a waiting thread from a captured state.
 fn waiting(name: &str) -> LoadedThread {
-    let path = format!("{}/../../tests/fixtures/threads/{name}.json", env!("CARGO_MANIFEST_DIR"));
-    let case: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests");
+    let file = |folder: &str| std::fs::read_to_string(format!("{tests}/{folder}/{name}.json"));
+    let text = file("fixtures/threads").or_else(|_| file("captures/agents")).unwrap();
+    let mut case: Value = serde_json::from_str(&text).unwrap();
+    if case["state"].is_null() {
+        case["state"] = case["response"]["body"].take();
+    }
     let thread = json!({"status": "interrupted", "metadata": {"graph_id": "support", "assistant_id": "a-1"}});
     LoadedThread {
         thread: Some(ThreadFacts::read(&thread.to_string()).unwrap()),
@@ -191,17 +196,6 @@ fn approve_all_decides_only_what_may_be_approved() {
 }
 
 #[test]
-fn mixed_decisions_on_javascript_are_warned_about() {
-    let mut card = card("question-hitl");
-    card.is_javascript = true;
-    let text = |card: &AnswerCard| -> String { card.lines(120).lines.iter().map(|l| l.text() + "\n").collect() };
-    press(&mut card, "1");
-    assert!(!text(&card).contains("may drop"));
-    press(&mut card, "<Down>3");
-    assert!(text(&card).contains("This server may drop approved actions when one is rejected."));
-}
-
-#[test]
 fn a_refused_answer_keeps_the_draft() {
     let mut card = card("question");
     press(&mut card, "approved");
@@ -232,7 +226,10 @@ proptest! {
     /// For any input, the card can be drawn at any width, its focus exists, and what it sends passes validation.
     #[test]
     fn typing_never_makes_an_answer_that_does_not_fit(
-        name in proptest::sample::select(vec!["question", "question-hitl", "question-inbox", "question-with-schema", "questions-parallel"]),
+        name in proptest::sample::select(vec![
+            "question", "question-hitl", "question-inbox", "question-with-schema", "questions-parallel", "percall-state",
+            "aegra-percall-state",
+        ]),
         keys in any_keys(),
         turns in proptest::collection::vec(0usize..60, 0..4),
         width in 4usize..150,
