@@ -24,7 +24,7 @@ pub struct Options {
     /// The thread's id
     #[arg(value_name = "T", required_unless_present = "rules", conflicts_with = "rules")]
     thread: Option<String>,
-    /// The question's id; required if several are open
+    /// The question's id; required if several are open, except to approve or reject all calls that have a question each
     #[arg(long, value_name = "ID", conflicts_with = "rules")]
     interrupt: Option<String>,
     #[command(flatten)]
@@ -43,10 +43,10 @@ pub struct Options {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct Given {
-    /// Approve every action of the question, or answer yes
+    /// Approve every action that is asked about, or answer yes
     #[arg(long)]
     approve: bool,
-    /// Reject every action of the question, or answer no
+    /// Reject every action that is asked about, or answer no
     #[arg(long, value_name = "WHY", num_args = 0..=1)]
     reject: Option<Option<String>>,
     /// Approve the question's only action with these arguments, or with another action: {"name": …, "args": {…}}; @FILE reads
@@ -72,8 +72,12 @@ again just before the answer is sent, and the answer is sent once.
 With the older agent-inbox questions, --approve accepts, --reject ignores, and --reject WHY and --text respond. Edited arguments \
 replace all arguments of the action.
 
-The result has `thread_id`, `run_id`, `interrupt_id` and `assistant_id`; with --wait also `outcome`, as at the end of a stream, and \
-`detail`.
+The decisions are sent in the format of the question: an edit has `editedAction` in batches of langchain for JavaScript, else \
+`edited_action`. If each call has a question of its own, --json is the decision about one call. An approval in an unknown \
+format takes only --json, with a warning.
+
+The result has `thread_id`, `run_id`, `interrupt_id` (null if several questions were answered), `interrupt_ids` and `assistant_id`; with \
+--wait also `outcome`, as at the end of a stream, and `detail`.
 
 JSON is sent without loss: a key that occurs twice, and a number that would be rounded, are errors.
 
@@ -143,12 +147,15 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
 }
 
 fn row(thread: &str, run: &str, start: Option<&RunStart>) -> Value {
-    let interrupt = start.and_then(|start| match &start.guard {
-        StartGuard::Questions(asked) => asked.first()?.id.clone(),
-        _ => None,
-    });
+    let mut ids: Vec<&str> = match start.map(|start| &start.guard) {
+        Some(StartGuard::Questions(asked)) => asked.iter().filter_map(|question| question.id.as_deref()).collect(),
+        _ => Vec::new(),
+    };
+    // Questions may share an id.
+    ids.dedup();
+    let interrupt = if let [only] = ids.as_slice() { Some(*only) } else { None };
     let assistant = start.map(|start| start.body.assistant_id.as_str());
-    json!({"thread_id": thread, "run_id": run, "interrupt_id": interrupt, "assistant_id": assistant})
+    json!({"thread_id": thread, "run_id": run, "interrupt_id": interrupt, "interrupt_ids": ids, "assistant_id": assistant})
 }
 
 fn add_end(row: &mut Value, end: Option<End>) {

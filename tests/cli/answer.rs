@@ -439,6 +439,8 @@ async fn calls_with_a_question_each_are_answered_together_or_one_by_one() {
         let done = world.answer(&given).expect(0);
         assert_eq!(world.resume(), expected, "{given:?}");
         assert_eq!(world.sent()[0]["multitask_strategy"], "reject");
+        let ids: Vec<&String> = expected.as_object().unwrap().keys().collect();
+        assert_eq!(done.json()["interrupt_ids"], json!(ids), "{given:?}");
         assert!(!done.stderr.contains("! "), "nothing is unchecked: {}", done.stderr);
         assert_eq!(done.stderr.contains("1 other question stays open."), given[0] == "--interrupt", "{}", done.stderr);
     }

@@ -235,6 +235,88 @@ fn several_questions_are_answered_one_by_one() {
     }
 }
 
+/// An agent of langchain that waits for the approval of two calls: send_email and delete_file.
+#[track_caller]
+fn approval<'a>(url: &'a str, graph: &str) -> Asked<'a> {
+    Asked::new(url, graph, &json!({"messages": [{"role": "user", "content": "Hi"}]}))
+}
+
+/// Asserts that the tools of an agent answered with these texts, in any order.
+#[track_caller]
+fn assert_results(asked: &Asked<'_>, expected: [&str; 2]) {
+    let messages = asked.values()["messages"].as_array().expect("a list").clone();
+    let results: Vec<String> =
+        messages.iter().filter(|message| message["type"] == "tool").map(|tool| tool["content"].to_string()).collect();
+    let found = expected.iter().all(|text| results.iter().any(|result| result.contains(text)));
+    assert!(found && results.len() == 2, "{}: {results:?}", asked.url);
+}
+
+#[test]
+#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real answers -- --ignored"]
+fn approvals_of_langchain_do_what_was_decided() {
+    let (sent, deleted) = ("sent to ann@example.com: Lunch at 12?", "deleted /app/old.txt");
+    for url in all_urls() {
+        let is_javascript = std::env::var("RUNTAIL_JS_URL").is_ok_and(|other| other.trim_end_matches('/') == url);
+        let (graph, key) = if is_javascript { ("hitl", "editedAction") } else { ("batch", "edited_action") };
+        let edited = json!({"name": "send_email", "args": {"to": "bob", "body": "Hey"}});
+        let edited = json!({"decisions": [{"type": "edit", key: edited}, {"type": "approve"}]}).to_string();
+        for (given, results) in [
+            (vec!["--approve"], [sent, deleted]),
+            (vec!["--reject", "not today"], ["not today"; 2]),
+            (vec!["--json", &edited], ["sent to bob: Hey", deleted]),
+        ] {
+            let asked = approval(&url, graph);
+            let row = asked.row().expect("a row");
+            assert!(server::text(&row, "question").starts_with("Approve 2 actions: send_email(to="), "{row}");
+            assert!(server::text(&row, "command").ends_with(" <--approve|--reject>"), "{row}");
+            // What the graph would fail of is not sent.
+            for wrong in [["--text", "approve"], ["--json", "\"approve\""], ["--json", r#"{"decisions": []}"#]] {
+                asked.answer(&wrong).expect(2);
+            }
+            let done = asked.answer(&[&given[..], &["--wait"]].concat()).expect(0);
+            assert_eq!(done.json()["outcome"], "success", "{url} {given:?}: {}", done.stderr);
+            assert_results(&asked, results);
+        }
+        let mixed = r#"{"decisions": [{"type": "approve"}, {"type": "reject"}]}"#;
+        let preview = approval(&url, graph).answer(&["--json", mixed, "--dry-run"]).expect(0);
+        assert_eq!(preview.stdout.contains("may drop the approved actions"), is_javascript, "{}", preview.stdout);
+    }
+}
+
+#[test]
+#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real answers -- --ignored"]
+fn calls_with_a_question_each_are_answered_together_or_one_by_one() {
+    let (sent, deleted) = ("sent to ann@example.com: Lunch at 12?", "deleted /app/old.txt");
+    let is_javascript =
+        |url: &String| std::env::var("RUNTAIL_JS_URL").is_ok_and(|other| other.trim_end_matches('/') == url);
+    for url in all_urls().iter().filter(|url| !is_javascript(url)) {
+        for (given, results) in [(vec!["--approve"], [sent, deleted]), (vec!["--reject", "no"], ["no"; 2])] {
+            let asked = approval(url, "percall");
+            assert!(server::text(&asked.row().expect("a row"), "question").starts_with("Approve 2 actions: "));
+            let done = asked.answer(&[&given[..], &["--wait"]].concat()).expect(0);
+            assert_eq!(done.json()["outcome"], "success", "{url} {given:?}: {}", done.stderr);
+            assert_results(&asked, results);
+        }
+        let asked = approval(url, "percall");
+        let row = asked.row().expect("a row");
+        let id = |name: &str| {
+            let asks = row["interrupts"].as_array().expect("a list");
+            server::text(asks.iter().find(|asked| asked["value"]["name"] == name).expect("the call"), "id")
+        };
+        for wrong in [["--text", "approve"], ["--json", "\"approve\""]] {
+            asked.answer(&wrong).expect(2);
+        }
+        asked.answer(&["--interrupt", &id("send_email"), "--json", "\"approve\""]).expect(2);
+        let first = asked.answer(&["--interrupt", &id("delete_file"), "--reject", "keep it", "--wait"]).expect(0);
+        assert_eq!(first.json()["outcome"], "interrupted", "{url}: {}", first.stderr);
+        assert_eq!(asked.ids(), [id("send_email")], "{url}");
+        let edit = r#"{"to": "bob", "body": "Hey"}"#;
+        let last = asked.answer(&["--edit", edit, "--wait"]).expect(0);
+        assert_eq!(last.json()["outcome"], "success", "{url}: {}", last.stderr);
+        assert_results(&asked, ["sent to bob: Hey", "keep it"]);
+    }
+}
+
 #[test]
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real answers -- --ignored"]
 fn of_two_answers_at_once_the_graph_receives_one() {
