@@ -89,6 +89,16 @@ install_python() {
   find_python RUNTAIL_PYTHON 11 && make_venv "$venv" "$here/requirements.txt"
 }
 
+# Installs the newest pre-release of the server beside the pinned packages, of which pip replaces only those that it must.
+# `venv` is that one from then on.
+install_pre() {
+  venv=$root/target/real-pre-venv
+  make_venv "$venv" "$here/requirements.txt" || return 1
+  retry "pip install --pre" "$venv/bin/pip" install --quiet --disable-pip-version-check --upgrade --pre \
+    langgraph-api langgraph-runtime-inmem || return 1
+  say "installed $("$venv/bin/pip" freeze | grep '^langgraph-api=')"
+}
+
 # --- JavaScript ----------------------------------------------------------------------------------------------------
 has_node() { command -v npm >/dev/null && node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null; }
 
