@@ -290,20 +290,6 @@ type Begin = fn(&Server, &str);
 /// and the status. The cases create an empty thread.
 const OF_AGENTS: &[(Begin, &str, Case)] = &[
     (
-        |server, thread| server.finish(thread, &json!({"assistant_id": "provider", "input": {}})),
-        "Error code: 429",
-        Case {
-            name: "failed with a provider's error, which Python masks in the thread's record",
-            servers: &[Python, Aegra],
-            create: Server::thread,
-            record: "error",
-            badge: "✗ failed ",
-            runs: " failed in call_model",
-            explained: " Its finished steps are saved.",
-            word: "failed",
-        },
-    ),
-    (
         |server, thread| server.finish(thread, &json!({"assistant_id": "percall", "input": server.says("Hi")})),
         "I mail Ann and delete the old file.",
         Case { name: "waiting for an approval of each call", servers: &[Python, Aegra], ..APPROVAL },
@@ -351,6 +337,20 @@ const OF_AGENTS: &[(Begin, &str, Case)] = &[
             runs: "run 3 finished · ",
             explained: " finished. Nothing to do.",
             word: "idle",
+        },
+    ),
+    (
+        |server, thread| server.finish(thread, &json!({"assistant_id": "provider", "input": {}})),
+        "Error code: 429",
+        Case {
+            name: "failed with a provider's error, which Python masks in the thread's record",
+            servers: &[Python, Aegra],
+            create: Server::thread,
+            record: "error",
+            badge: "✗ failed ",
+            runs: " failed in call_model",
+            explained: " Its finished steps are saved.",
+            word: "failed",
         },
     ),
 ];
