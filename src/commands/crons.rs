@@ -117,7 +117,7 @@ pub struct Create {
 
 const CREATE: &str = "\
 Times are UTC unless --timezone is given. The server computes the next run (`next_run_date` in the result). Not every server offers crons: \
-the JavaScript server and Aegra don't.
+the JavaScript server and Aegra before 0.9.25 don't.
 
 Exit codes: 0 created · 1 not offered, no such assistant or thread, or the server refused (a schedule that it doesn't accept) · 3 not \
 allowed, or read-only · 5 the reply was lost.";

@@ -47,7 +47,7 @@ The thread is read again right before sending, and the request is sent once. The
 opens it.
 
 Servers that create threads without supersteps, such as Aegra, are refused; --state copies the newest state there, with POST \
-/threads, PATCH /threads/T on Aegra, and POST /state.
+/threads, PATCH /threads/T on Aegra before 0.9.25, and POST /state.
 
 Exit codes: 0 copied, also if something differs · 1 the history can't be copied, the target has no such graph or no supersteps, a \
 run is active, the thread changed, or the target refused · 2 usage · 3 not allowed, or the target is read-only · 5 the reply was \

@@ -7,7 +7,7 @@ use crate::input;
 use crate::output::complain;
 use crate::resolve;
 use clap::{Args, ValueEnum};
-use runtail_api::{AgentServer, ServerKind};
+use runtail_api::AgentServer;
 use runtail_core::model::{Conflict, Durability, OptionProblem, Run, RunOption, RunOptions, graph_nodes};
 use runtail_core::text::{self, short_id};
 use std::time::Duration;
@@ -156,7 +156,7 @@ pub(crate) async fn confirm(
     flags: &RunFlags,
 ) -> Result<(), Failure> {
     let Some(conflict) = options.conflict.filter(|conflict| conflict.cancels()) else { return Ok(()) };
-    if server.info().await?.kind == ServerKind::Aegra {
+    if server.info().await?.kind.is_aegra() {
         let why = format!("this server ignores the strategy {}: cancel the active run first", conflict.word());
         return Err(Failure::new(Exit::Failed, format!("nothing was sent: {why}")));
     }

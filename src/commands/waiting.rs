@@ -56,7 +56,7 @@ impl Waiting {
         let effect = match kind {
             ServerKind::Python => "this server would run the graph as if it had no answer",
             ServerKind::JavaScript => "this server would start a run that does nothing",
-            ServerKind::Aegra => "this server refuses such a run",
+            ServerKind::Aegra | ServerKind::EarlyAegra => "this server refuses such a run",
             ServerKind::Other => "it is unknown what this server would do",
         };
         Some(format!("thread {thread} is not waiting for an answer; {effect}, so nothing was sent"))

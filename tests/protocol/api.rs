@@ -191,7 +191,11 @@ async fn server_kinds_are_detected() {
             ServerKind::JavaScript,
             "1.5.1",
         ),
-        (r#"{"name":"Aegra","version":"0.1.0"}"#, ServerKind::Aegra, "0.1.0"),
+        (r#"{"name":"Aegra","version":"0.1.0"}"#, ServerKind::EarlyAegra, "0.1.0"),
+        (r#"{"name":"Aegra","version":"0.9.24"}"#, ServerKind::EarlyAegra, "0.9.24"),
+        (r#"{"name":"Aegra"}"#, ServerKind::EarlyAegra, ""),
+        (r#"{"name":"Aegra","version":"0.9.25"}"#, ServerKind::Aegra, "0.9.25"),
+        (r#"{"name":"Aegra","version":"0.11.0"}"#, ServerKind::Aegra, "0.11.0"),
         (r#"{"flags":{}}"#, ServerKind::Other, ""),
     ] {
         let server = Server::start(move |_| json(200, body)).await;

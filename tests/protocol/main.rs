@@ -1,5 +1,6 @@
 //! The clients, the sources and the simulator over HTTP, against small servers in the same process.
 
+mod aegra;
 mod api;
 mod api_errors;
 mod authentication;

@@ -1,6 +1,8 @@
 //! Stream links against small servers: the requests, their order and their number.
 
+use axum::body::Body;
 use axum::response::Response;
+use futures::{StreamExt, stream as streams};
 use runtail_api::Kind;
 use runtail_core::model::RunCreate;
 use runtail_stream::{
@@ -9,6 +11,7 @@ use runtail_stream::{
 use runtail_testkit::common::follow::{collect, end};
 use runtail_testkit::common::{Seen, Server, json, response};
 use serde_json::{Value, json as value};
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -208,6 +211,12 @@ async fn outcomes_are_read_from_server_records() {
     assert_eq!(outcome(aegra(), "interrupted", idle(), asks).await, (Outcome::Interrupted, Some("Go?".into())));
     assert_eq!(outcome(aegra(), "interrupted", idle(), none()).await.0, Outcome::Cancelled);
     assert_eq!(outcome(aegra(), "odd", idle(), none()).await.0, Outcome::Unknown);
+    // Aegra (0.11.0) at a breakpoint; the thread of a cancelled run is idle.
+    let left = || value!({"next": ["tools"], "tasks": [{"interrupts": []}]});
+    let stopped = value!({"thread_id": "t1", "status": "interrupted"});
+    assert_eq!(outcome(newer_aegra(), "interrupted", stopped, left()).await, (Outcome::Interrupted, None));
+    assert_eq!(outcome(newer_aegra(), "success", idle(), left()).await, (Outcome::Interrupted, None));
+    assert_eq!(outcome(newer_aegra(), "interrupted", idle(), left()).await.0, Outcome::Cancelled);
 }
 
 #[tokio::test]
@@ -480,6 +489,39 @@ async fn a_finished_run_without_events_ends_with_its_recorded_outcome() {
     let server = with_run(Value::Null, "", Value::Null, "").await;
     let items = joined(&server, false, &[]).await;
     assert_eq!((end(&items).outcome, end(&items).gaps), (Outcome::Unknown, 1));
+}
+
+fn newer_aegra() -> Value {
+    value!({"name": "Aegra", "version": "0.11.0"})
+}
+
+/// Since 0.9.25 all readers of Aegra get all events, and a finished run is replayed for ten minutes.
+#[tokio::test]
+async fn a_run_of_aegra_is_read_by_everyone_and_replayed() {
+    let body = include_str!("../captures/agents/aegra-finished-replay.sse");
+    for status in ["running", "success"] {
+        let server = with_run(newer_aegra(), status, Value::Null, body).await;
+        let items = joined(&server, false, &[]).await;
+        assert_eq!((end(&items).outcome, ids(&items).len()), (Outcome::Success, 38), "{:?}", failed(&items));
+        assert_eq!(gaps(&items), [""; 0]);
+        let read = server.seen().into_iter().find(|seen| seen.path.ends_with("/stream")).unwrap();
+        assert_eq!(read.header("last-event-id"), Some("-1"), "without it, only the end is sent");
+    }
+    // What is no longer kept, as after a restart, is never sent: the connection stays open, with heartbeats.
+    let server = Server::start(|seen| match &*seen.path {
+        "/info" => json(200, newer_aegra()),
+        "/threads/t1/runs/r1/stream" => {
+            let ping = streams::once(async { Ok::<_, Infallible>(": ping\n\n") }).chain(streams::pending());
+            response(200, "text/event-stream", Body::from_stream(ping))
+        }
+        "/threads/t1/runs/r1" => run("success"),
+        "/threads/t1/state" => json(200, "{}"),
+        _ => json(200, value!({"thread_id": "t1", "status": "idle"})),
+    })
+    .await;
+    let items = joined(&server, false, &[]).await;
+    assert_eq!((end(&items).outcome, end(&items).events, end(&items).gaps), (Outcome::Success, 0, 1));
+    assert!(gaps(&items)[0].contains("no longer has its events"), "{:?}", gaps(&items));
 }
 
 #[tokio::test]

@@ -54,13 +54,22 @@ impl Server {
         }
     }
 
+    /// Runs this on a thread, and waits for the run's end.
+    fn finish(&self, thread: &str, body: &Value) {
+        self.run(thread, body, &["success", "error", "interrupted"]);
+    }
+
+    fn says(&self, text: &str) -> Value {
+        json!({"messages": [{"role": "user", "content": text}]})
+    }
+
     /// Creates a thread with this run, and waits for the run's end.
     fn with_finished_run(&self, body: &Value) -> String {
         let thread = self.thread();
         if self.kind == Contract {
             self.call("POST", &format!("/threads/{thread}/runs/stream"), Some(body));
         } else {
-            self.run(&thread, body, &["success", "error", "interrupted"]);
+            self.finish(&thread, body);
         }
         thread
     }
@@ -274,6 +283,100 @@ const CASES: &[Case] = &[
     },
 ];
 
+/// Runs the situation on a thread, and waits for its end.
+type Begin = fn(&Server, &str);
+
+/// What people's agents come to, on the real servers only: how it comes about while the page is open, what the Messages view shows,
+/// and the status. The cases create an empty thread.
+const OF_AGENTS: &[(Begin, &str, Case)] = &[
+    (
+        |server, thread| server.finish(thread, &json!({"assistant_id": "percall", "input": server.says("Hi")})),
+        "I mail Ann and delete the old file.",
+        Case { name: "waiting for an approval of each call", servers: &[Python, Aegra], ..APPROVAL },
+    ),
+    (
+        |server, thread| server.finish(thread, &json!({"assistant_id": "batch", "input": server.says("Hi")})),
+        "I mail Ann and delete the old file.",
+        Case { name: "waiting for approvals in one batch", servers: &[Python, Aegra], ..APPROVAL },
+    ),
+    (
+        |server, thread| server.finish(thread, &json!({"assistant_id": "hitl", "input": server.says("Hi")})),
+        "I mail Ann and delete the old file.",
+        Case { name: "waiting for approvals in one batch, in camelCase", servers: &[JavaScript], ..APPROVAL },
+    ),
+    (
+        |server, thread| {
+            let body = json!({"assistant_id": "agent", "input": server.says("Hi"), "interrupt_before": ["tools"]});
+            server.finish(thread, &body);
+        },
+        "Let me look that up.",
+        Case { name: "at a breakpoint, which leaves Aegra's thread idle", record: "interrupted|idle", ..BREAKPOINT },
+    ),
+    (
+        |server, thread| {
+            let body = json!({"assistant_id": "agent", "input": server.says("Hi"), "interrupt_before": ["tools"],
+                              "stream_mode": ["values", "updates", "messages-tuple"]});
+            server.finish(thread, &body);
+        },
+        "Let me look that up.",
+        Case { name: "at a breakpoint, whose updates Aegra streams", ..BREAKPOINT },
+    ),
+    (
+        |server, thread| {
+            for text in ["one", "two", "three"] {
+                server.finish(thread, &json!({"assistant_id": "summ", "input": server.says(text)}));
+            }
+        },
+        "Summary: asked twice.",
+        Case {
+            name: "summarized",
+            servers: &[Python, Aegra],
+            create: Server::thread,
+            record: "idle",
+            badge: "● idle · last run finished ",
+            runs: "run 3 finished · ",
+            explained: " finished. Nothing to do.",
+            word: "idle",
+        },
+    ),
+    (
+        |server, thread| server.finish(thread, &json!({"assistant_id": "provider", "input": {}})),
+        "Error code: 429",
+        Case {
+            name: "failed with a provider's error, which Python masks in the thread's record",
+            servers: &[Python, Aegra],
+            create: Server::thread,
+            record: "error",
+            badge: "✗ failed ",
+            runs: " failed in call_model",
+            explained: " Its finished steps are saved.",
+            word: "failed",
+        },
+    ),
+];
+
+const APPROVAL: Case = Case {
+    name: "",
+    servers: &[],
+    create: Server::thread,
+    record: "interrupted",
+    badge: "◆ waiting for you ",
+    runs: " paused · waiting for your answer",
+    explained: "Run 1 stopped ",
+    word: "waiting for you",
+};
+
+const BREAKPOINT: Case = Case {
+    name: "",
+    servers: LISTING,
+    create: Server::thread,
+    record: "interrupted",
+    badge: "◆ paused before tools",
+    runs: "run 1 paused before tools",
+    explained: "Run 1 is paused at a breakpoint before tools. Nothing failed.",
+    word: "paused",
+};
+
 /// Opens the dashboard on a server and waits for its list of threads, or the message that it has none.
 fn open(server: &Server) -> Term {
     let term = Term::spawn(&["--url", &server.url], 140, 40);
@@ -294,8 +397,12 @@ fn wait_for_row(term: &Term, thread: &str, word: &str) {
 }
 
 /// Checks that all views of a thread's page show its status.
-fn check_page(term: &Term, thread: &str, case: &Case) {
+fn check_page(term: &Term, thread: &str, case: &Case, messages: &str) {
     term.keys(&format!(":{thread}\r"));
+    check_views(term, case, messages);
+}
+
+fn check_views(term: &Term, case: &Case, messages: &str) {
     term.wait_for(case.badge);
     for (key, title) in [
         ("2", "2 Updates"),
@@ -310,6 +417,9 @@ fn check_page(term: &Term, thread: &str, case: &Case) {
         term.keys(key);
         term.wait_for(title);
         term.wait_for(case.badge);
+        if key == "1" {
+            term.wait_for(messages);
+        }
     }
     term.wait_for(case.runs);
     term.keys("e");
@@ -318,9 +428,17 @@ fn check_page(term: &Term, thread: &str, case: &Case) {
     term.wait_until("the card is closed", |term| !term.screen().contains(case.explained));
 }
 
-fn check(server: &Server, case: &Case) {
+/// Checks a case live, if `begin` makes it on the case's thread, then later and after a restart.
+fn check(server: &Server, case: &Case, begin: Option<Begin>, messages: &str) {
     eprintln!("{:?}: {}", server.kind, case.name);
     let thread = (case.create)(server);
+    if let Some(begin) = begin {
+        let term = open(server);
+        term.keys(&format!(":{thread}\r"));
+        term.wait_for("● idle");
+        begin(server, &thread);
+        check_views(&term, case, messages);
+    }
     if server.kind != Contract {
         // A server may update the thread's record shortly after the run's.
         let until = Instant::now() + TIMEOUT;
@@ -334,7 +452,7 @@ fn check(server: &Server, case: &Case) {
         }
     }
     let term = open(server);
-    check_page(&term, &thread, case);
+    check_page(&term, &thread, case, messages);
     drop(term);
     // After a restart the list and the page are loaded again.
     let term = open(server);
@@ -348,7 +466,7 @@ fn check(server: &Server, case: &Case) {
         let status = output.lines().find(|line| line.starts_with("status ")).unwrap_or_default();
         assert!(says(status, case.word), "{}: {output}", case.name);
     }
-    check_page(&term, &thread, case);
+    check_page(&term, &thread, case, messages);
     if server.kind != Contract {
         term.keys("\x1b");
         // The page's head looks like a row, and a key right behind Esc would be read as Alt and that key.
@@ -372,7 +490,7 @@ fn simulated(scenario: Scenario, kind: Kind) {
     let options = Options { scenario, ..Options::default() };
     let sim = runtime.block_on(Sim::start(options)).expect("servers on loopback");
     let server = Server { kind, url: sim.agents()[0].url.clone(), is_simulated: true };
-    CASES.iter().filter(|case| case.servers.contains(&kind)).for_each(|case| check(&server, case));
+    CASES.iter().filter(|case| case.servers.contains(&kind)).for_each(|case| check(&server, case, None, ""));
 }
 
 fn real(variable: &str, kind: Kind) {
@@ -381,7 +499,10 @@ fn real(variable: &str, kind: Kind) {
         return;
     };
     let server = Server { kind, url, is_simulated: false };
-    CASES.iter().filter(|case| case.servers.contains(&kind)).for_each(|case| check(&server, case));
+    CASES.iter().filter(|case| case.servers.contains(&kind)).for_each(|case| check(&server, case, None, ""));
+    for (begin, messages, case) in OF_AGENTS.iter().filter(|(_, _, case)| case.servers.contains(&kind)) {
+        check(&server, case, Some(*begin), messages);
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! Ignored without them: `tests/real/serve -- cargo test --test real forks -- --ignored`.
 
-use runtail_api::{Acted, AgentServer, Http, PlanError, ServerKind, ThreadIntent};
+use runtail_api::{Acted, AgentServer, Http, ServerKind, ThreadIntent};
 use runtail_core::config::Profile;
 use runtail_testkit::process::{Done, command, launch, run};
 use runtail_testkit::server;
@@ -84,22 +84,17 @@ async fn a_checkpoint_runs_again() {
         let before = real.history(&thread).await;
         assert_eq!((before.len(), children(&before, &checkpoint)), (3, 1), "{kind:?}");
         let fork = ["fork", &thread, "--checkpoint", &checkpoint];
-        if kind == ServerKind::Aegra {
-            assert!(real.runtail(&fork).expect(1).stderr.contains("starts no run without an input"));
-        } else {
-            let row = real.runtail(&[fork.as_slice(), &["--wait"]].concat()).expect(0).json();
-            assert_eq!(row["outcome"], "interrupted", "{kind:?}: {row}");
-            let after = real.history(&thread).await;
-            assert_eq!((after.len(), children(&after, &checkpoint)), (5, 2), "{kind:?}");
-        }
+        let row = real.runtail(&[fork.as_slice(), &["--wait"]].concat()).expect(0).json();
+        assert_eq!(row["outcome"], "interrupted", "{kind:?}: {row}");
+        let after = real.history(&thread).await;
+        assert_eq!((after.len(), children(&after, &checkpoint)), (5, 2), "{kind:?}");
         // With a new input, on every server.
         let input = [fork.as_slice(), &["--input", r#"{"amount": 7}"#, "--wait"]].concat();
         let row = real.runtail(&input).expect(0).json();
         assert_eq!(row["outcome"], "interrupted", "{kind:?}: {row}");
         let state = real.state(&thread).await;
         assert_eq!((&state["values"]["amount"], &state["next"]), (&json!(7), &json!(["ask"])), "{kind:?}");
-        let forks = if kind == ServerKind::Aegra { 2 } else { 3 };
-        assert_eq!(children(&real.history(&thread).await, &checkpoint), forks, "{kind:?}");
+        assert_eq!(children(&real.history(&thread).await, &checkpoint), 3, "{kind:?}");
     }
 }
 
@@ -131,14 +126,8 @@ async fn a_state_is_edited_with_and_without_a_run() {
             let done = real.runtail(&[&["state", "set", &thread], wrong.as_slice()].concat());
             assert!(done.stderr.contains(says) && done.code != Some(0), "{kind:?}: {}", done.stderr);
         }
-        let count = real.history(&thread).await.len();
         let edit =
             ["fork", &thread, "--checkpoint", &checkpoint, "--update", r#"{"draft": "other"}"#, "--as-node", node];
-        if kind == ServerKind::Aegra {
-            assert!(real.runtail(&edit).expect(1).stderr.contains("starts no run without an input"));
-            assert_eq!(real.history(&thread).await.len(), count, "the first request is not sent either");
-            continue;
-        }
         let row = real.runtail(&[edit.as_slice(), &["--wait"]].concat()).expect(0).json();
         assert_eq!(row["outcome"], "interrupted", "{kind:?}: {row}");
         let states = real.history(&thread).await;
@@ -161,19 +150,12 @@ async fn a_waiting_thread_is_ended_and_a_run_repeated() {
         let thread = real.asking().await;
         let run = real.agent.runs(&thread, 1).await.unwrap()[0].run_id.clone();
         let end = ThreadIntent::End { thread: thread.clone() };
-        match real.agent.plan_on_thread(&end).await {
-            Err(PlanError::Unfit(why)) => {
-                assert!(kind == ServerKind::Aegra && why.contains("can't end a thread"), "{why}")
-            }
-            Err(other) => panic!("{kind:?}: {other}"),
-            Ok(plan) => {
-                assert!(matches!(real.agent.act_on_thread(&plan).await, Ok(Acted::Written(_))), "{kind:?}");
-                assert_eq!(real.state(&thread).await["next"], json!([]), "{kind:?}");
-                // JavaScript does not change the thread's row.
-                let expected = if kind == ServerKind::Python { "idle" } else { "interrupted" };
-                assert_eq!(real.agent.thread(&thread).await.unwrap().status, expected, "{kind:?}");
-            }
-        }
+        let plan = real.agent.plan_on_thread(&end).await.unwrap();
+        assert!(matches!(real.agent.act_on_thread(&plan).await, Ok(Acted::Written(_))), "{kind:?}");
+        assert_eq!(real.state(&thread).await["next"], json!([]), "{kind:?}");
+        // Only Python changes the thread's row.
+        let expected = if kind == ServerKind::Python { "idle" } else { "interrupted" };
+        assert_eq!(real.agent.thread(&thread).await.unwrap().status, expected, "{kind:?}");
         let row = real.runtail(&["rerun", &thread, &run, "--wait"]).expect(0).json();
         assert_eq!(row["outcome"], "interrupted", "{kind:?}: {row}");
         let runs = real.agent.runs(&thread, 10).await.unwrap();
@@ -230,18 +212,11 @@ async fn the_earlier_assistant_is_restored_after_a_run_of_another_graph() {
         assert!(hidden["next"] == json!([]) && hidden["values"].get("draft").is_none(), "{kind:?}: {hidden}");
         let graph = real.agent.thread(&thread).await.unwrap().graph().map(str::to_string);
         assert_eq!(graph.as_deref(), Some("agent"), "{kind:?}");
-        let plan = match real.agent.plan_on_thread(&ThreadIntent::RestoreAssistant { thread: thread.clone() }).await {
-            Ok(plan) => plan,
-            Err(why) => {
-                assert!(
-                    kind == ServerKind::Aegra && why.to_string().contains("starts no run without an input"),
-                    "{why}"
-                );
-                continue;
-            }
-        };
+        let intent = ThreadIntent::RestoreAssistant { thread: thread.clone() };
+        let plan = real.agent.plan_on_thread(&intent).await.unwrap();
         let body = plan.preview.request.body.clone().unwrap();
-        assert_eq!(body["checkpoint_id"], json!(id(&asking)), "{kind:?}: {:?}", plan.preview.notes);
+        let place = if kind.is_aegra() { &body["checkpoint"]["checkpoint_id"] } else { &body["checkpoint_id"] };
+        assert_eq!(place, &json!(id(&asking)), "{kind:?}: {:?}", plan.preview.notes);
         let Ok(Acted::Started(started)) = real.agent.act_on_thread(&plan).await else { panic!("{kind:?}") };
         real.runtail(&["join", &thread, &started.run_id]);
         real.show("restored", &thread).await;

@@ -35,13 +35,14 @@ apt_install() {
 }
 
 # --- Python --------------------------------------------------------------------------------------------------------
-fits() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+fits() { "$1" -c "import sys; sys.exit(sys.version_info < (3, $minor))" 2>/dev/null; }
 can_venv() { fits "$1" && "$1" -c 'import ensurepip, venv' 2>/dev/null; }
 python=
-pick() { # pick TEST: the first Python that passes it
-  local one
-  for one in ${RUNTAIL_PYTHON:-python3 python3.11 python3.12 python3.13}; do
-    if command -v "$one" >/dev/null && "$1" "$one"; then
+pick() { # pick TEST COMMAND…: the first Python that passes the test
+  local test=$1 one
+  shift
+  for one in "$@"; do
+    if command -v "$one" >/dev/null && "$test" "$one"; then
       python=$(command -v "$one")
       return 0
     fi
@@ -49,15 +50,21 @@ pick() { # pick TEST: the first Python that passes it
   return 1
 }
 
+# find_python VARIABLE MINOR: sets `python` to the program that the variable names, or to one of at least 3.MINOR
 find_python() {
-  pick can_venv && return
-  if [ -z "${RUNTAIL_PYTHON:-}" ]; then
-    apt_install python3 && apt_install python3-venv && pick can_venv && return
+  local minor=$2 package
+  local pythons=("${!1:-}")
+  [ -n "${!1:-}" ] || pythons=(python3 python3.{11,12,13,14} "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python3)
+  pick can_venv "${pythons[@]}" && return
+  if [ -z "${!1:-}" ]; then
+    for package in python3 python3.13 python3.12; do
+      apt_install "$package" && apt_install "$package-venv" && pick can_venv "${pythons[@]}" && return
+    done
   fi
-  if pick fits; then
+  if pick fits "${pythons[@]}"; then
     say "$python has no venv module. On Debian and Ubuntu: apt-get install python3-venv"
   else
-    say "Python 3.11 or newer not found (set RUNTAIL_PYTHON). On Debian and Ubuntu: apt-get install python3 python3-venv"
+    say "Python 3.$minor or newer not found (set $1). On Debian and Ubuntu: apt-get install python3 python3-venv"
   fi
   return 1
 }
@@ -79,7 +86,17 @@ make_venv() { # make_venv FOLDER REQUIREMENTS
 }
 
 install_python() {
-  find_python && make_venv "$venv" "$here/requirements.txt"
+  find_python RUNTAIL_PYTHON 11 && make_venv "$venv" "$here/requirements.txt"
+}
+
+# Installs the newest pre-release of the server beside the pinned packages, of which pip replaces only those that it must.
+# `venv` is that one from then on.
+install_pre() {
+  venv=$root/target/real-pre-venv
+  make_venv "$venv" "$here/requirements.txt" || return 1
+  retry "pip install --pre" "$venv/bin/pip" install --quiet --disable-pip-version-check --upgrade --pre \
+    langgraph-api langgraph-runtime-inmem || return 1
+  say "installed $("$venv/bin/pip" freeze | grep '^langgraph-api=')"
 }
 
 # --- JavaScript ----------------------------------------------------------------------------------------------------
@@ -161,5 +178,6 @@ find_user() {
 }
 
 install_aegra() {
-  find_postgres && find_user && make_venv "$aegra_venv" "$here/aegra-requirements.txt"
+  local python # the other servers keep theirs
+  find_python RUNTAIL_AEGRA_PYTHON 12 && find_postgres && find_user && make_venv "$aegra_venv" "$here/aegra-requirements.txt"
 }

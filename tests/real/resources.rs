@@ -128,7 +128,7 @@ async fn a_cron_is_created_changed_paused_and_deleted() {
         let create =
             ["crons", "create", "agent", "--schedule", "0 9 1 1 *", "--input", r#"{"messages": []}"#, "--paused"];
         let create = [create.as_slice(), &["--timezone", "Europe/Warsaw"]].concat();
-        if kind != ServerKind::Python {
+        if kind == ServerKind::JavaScript {
             for args in [&["crons", "list"][..], &create, &["crons", "get", "01a20131-4b8d-7343-b7cc-753049e47444"]] {
                 let done = real.runtail(args).expect(1);
                 assert!(done.stderr.contains("this server doesn't offer crons"), "{kind:?} {args:?}: {}", done.stderr);
@@ -137,7 +137,7 @@ async fn a_cron_is_created_changed_paused_and_deleted() {
         }
         let row = real.runtail(&create).expect(0).json();
         let cron = row["cron_id"].as_str().unwrap();
-        let record = async || real.call(Method::GET, &format!("/runs/crons/{cron}"), Value::Null).await;
+        let record = async || real.agent.cron(cron).await.unwrap_or_default();
         println!("created: {}", record().await);
         assert!(row["next_run_date"].as_str().unwrap().contains("-01-01T08:00:00"), "nine o'clock in Warsaw: {row}");
         assert!(real.runtail(&["crons", "list"]).expect(0).json_lines().iter().any(|row| row["cron_id"] == cron));
@@ -147,7 +147,8 @@ async fn a_cron_is_created_changed_paused_and_deleted() {
         println!("updated: {after}");
         assert_eq!((&after["schedule"], &after["end_time"]), (&json!("0 10 1 1 *"), &json!("2030-01-01T00:00:00Z")));
         real.runtail(&["crons", "update", cron, "--no-end-time"]).expect(0);
-        assert_eq!(record().await["end_time"], Value::Null);
+        // Aegra keeps it.
+        assert_eq!(record().await["end_time"].is_null(), !kind.is_aegra());
         real.runtail(&["crons", "resume", cron]).expect(0);
         assert_eq!(record().await["enabled"], true);
         let bad = real.runtail(&["crons", "update", cron, "--schedule", "bad"]).expect(1);
@@ -160,10 +161,11 @@ async fn a_cron_is_created_changed_paused_and_deleted() {
         assert!(error.detail.contains("changed after the preview"), "{error}");
         assert_eq!(record().await["schedule"], "0 10 1 1 *");
         real.runtail(&["crons", "delete", cron, "--yes"]).expect(0);
-        assert_eq!(record().await["detail"], "Not Found");
+        assert_eq!(record().await, Value::Null);
         assert!(real.runtail(&["crons", "resume", cron]).expect(1).stderr.contains("there is no cron"));
-        let bad =
-            real.runtail(&["crons", "create", "agent", "--schedule", "0 9 * * 1", "--timezone", "Mars/X"]).expect(1);
+        let bad = real
+            .runtail(&["crons", "create", "agent", "--schedule", "0 9 * * 1", "--timezone", "Mars/X", "--input", "{}"])
+            .expect(1);
         assert!(bad.stderr.contains("Invalid timezone"), "{}", bad.stderr);
     }
 }

@@ -249,7 +249,9 @@ fn new_checkpoints_join_on_top_and_the_cursor_stays() {
 
 #[test]
 fn running_again_is_offered_only_where_the_server_can_do_it() {
-    for (kind, is_offered) in [(ServerKind::Python, true), (ServerKind::JavaScript, true), (ServerKind::Aegra, false)] {
+    for (kind, is_offered) in
+        [(ServerKind::Python, true), (ServerKind::JavaScript, true), (ServerKind::EarlyAegra, false)]
+    {
         let mut dash = opened((140, 40), &capture("fork-history"));
         let server = dash.app.viewer().unwrap().server.clone();
         let info = ServerInfo { kind, version: "1".into(), raw: Value::Null };

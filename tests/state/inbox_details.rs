@@ -125,7 +125,7 @@ fn a_thread_is_ended_from_the_inbox_after_a_preview() {
     assert!(matches!(planned(&dash.keys("x")), Some(ThreadIntent::Cancel { .. })));
     // Aegra can't end a thread, and a read-only profile sends nothing.
     let mut dash = full((140, 40));
-    let info = ServerInfo { kind: ServerKind::Aegra, version: String::new(), raw: Value::Null };
+    let info = ServerInfo { kind: ServerKind::EarlyAegra, version: String::new(), raw: Value::Null };
     dash.app.agent.infos.entry(support()).or_default().value = Some(info);
     dash.keys("i");
     assert!(!dash.screen().contains("x end the thread"), "{}", dash.screen());

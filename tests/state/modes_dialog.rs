@@ -93,7 +93,11 @@ fn unknown_run_modes_are_reported_and_all_are_offered() {
 
 #[test]
 fn unsupported_mode_changes_are_refused_without_a_request() {
-    for (kind, why) in [(ServerKind::Aegra, "one reader only"), (ServerKind::JavaScript, "always send all modes")] {
+    for (kind, why) in [
+        (ServerKind::EarlyAegra, "one reader only"),
+        (ServerKind::Aegra, "always sends all modes"),
+        (ServerKind::JavaScript, "always send all modes"),
+    ] {
         let mut dash = joined((100, 30), Some(terms(&["updates", "values"])));
         set_server_kind(&mut dash, kind);
         dash.keys("M<Down> ");

@@ -57,14 +57,20 @@ pub enum ServerKind {
     /// The JavaScript server.
     JavaScript,
     Aegra,
+    /// Aegra before 0.9.25: each event goes to one reader, and no run starts without an input.
+    EarlyAegra,
     /// Another implementation of the contract.
     Other,
 }
 
 impl ServerKind {
-    /// Returns whether a run without an input continues a thread. Aegra refuses such a run with 422.
+    pub fn is_aegra(self) -> bool {
+        matches!(self, ServerKind::Aegra | ServerKind::EarlyAegra)
+    }
+
+    /// Returns whether a run without an input continues a thread. Early Aegra refuses such a run with 422.
     pub fn continues_without_input(self) -> bool {
-        self != ServerKind::Aegra
+        self != ServerKind::EarlyAegra
     }
 
     /// Returns whether an update without values makes a thread idle that is busy without a run. Aegra answers such an update by
@@ -78,14 +84,15 @@ impl ServerKind {
         matches!(self, ServerKind::Python | ServerKind::JavaScript)
     }
 
-    /// Returns whether an update without values ends a thread that stopped. Aegra answers such an update by reading the state.
+    /// Returns whether an update without values ends a thread that stopped. Early Aegra answers such an update by reading the
+    /// state.
     pub fn ends_by_update(self) -> bool {
-        self != ServerKind::Aegra
+        self != ServerKind::EarlyAegra
     }
 
-    /// Returns whether runs go through their breakpoints: Aegra 0.10 accepts them, and does not stop.
+    /// Returns whether runs go through their breakpoints: early Aegra accepts them, and does not stop.
     pub fn ignores_breakpoints(self) -> bool {
-        self == ServerKind::Aegra
+        self == ServerKind::EarlyAegra
     }
 }
 
@@ -157,8 +164,12 @@ enum List<'q> {
 
 /// Parses the response to `GET /info` (agent-server reference §6).
 pub(super) fn server_info(raw: Value) -> ServerInfo {
+    let version = text::clean(raw["version"].as_str().unwrap_or_default()).into_owned();
     let kind = if raw["name"].as_str().is_some_and(|name| name.eq_ignore_ascii_case("aegra")) {
-        ServerKind::Aegra
+        // Aegra 0.6 calls itself 0.1.0.
+        let mut parts = version.split('.').map_while(|part| part.parse::<u32>().ok());
+        let is_early = [(); 3].map(|()| parts.next().unwrap_or_default()) < [0, 9, 25];
+        if is_early { ServerKind::EarlyAegra } else { ServerKind::Aegra }
     } else if raw["langgraph_js_version"].is_string() || raw["context"] == "js" {
         ServerKind::JavaScript
     } else if raw["langgraph_py_version"].is_string() {
@@ -166,7 +177,6 @@ pub(super) fn server_info(raw: Value) -> ServerInfo {
     } else {
         ServerKind::Other
     };
-    let version = text::clean(raw["version"].as_str().unwrap_or_default()).into_owned();
     ServerInfo { kind, version, raw }
 }
 

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 const MAX_LISTED: usize = 1000;
 /// Maximum number of threads per server and status whose records are read, because the list doesn't show why they wait or failed.
 const MAX_READ: usize = 200;
-/// Newest idle threads among which copies are looked for.
+/// Newest idle threads among which copies, and on Aegra those that stopped at a breakpoint, are looked for.
 const IDLE_LISTED: usize = 100;
 /// Maximum number of threads to read concurrently.
 const MAX_CONCURRENCY: usize = 4;
@@ -123,9 +123,11 @@ impl AgentServer {
         listed.extend(failed.into_iter().filter(is_recent));
         listed.extend(busy.into_iter().filter(is_silent));
         let kind = self.info().await.map_or(ServerKind::Other, |info| info.kind);
-        if kind.copies_threads() {
+        let is_aegra = kind == ServerKind::Aegra;
+        if kind.copies_threads() || is_aegra {
             let idle = self.list_for_inbox("idle", false, IDLE_LISTED, &mut inbox).await.unwrap_or_default();
-            listed.extend(idle.into_iter().filter(Listed::may_be_copy));
+            // Aegra calls threads idle that stopped at a breakpoint.
+            listed.extend(idle.into_iter().filter(|listed| is_aegra || listed.may_be_copy()));
         }
         memory.0.retain(|id, _| listed.iter().any(|listed| listed.id == *id));
         // JavaScript's rows keep the questions of an edited thread (acting reference §1.5).
@@ -242,6 +244,7 @@ impl AgentServer {
         let Listed { id, facts, .. } = listed;
         if facts.status != "busy" {
             return match self.status_for_inbox(listed).await {
+                Ok((status, _)) if facts.status == "idle" && !status.needs_person() => Ok(None),
                 Ok((status, limit)) => Ok(InboxThread::new(id, facts, &status).map(|row| row.with_step_limit(limit))),
                 // It is only a guess that the thread is a copy. JavaScript can't read the state of every thread without runs.
                 Err(error) if facts.status == "idle" && matches!(error.kind, Kind::Server(_)) => Ok(None),

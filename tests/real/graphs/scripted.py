@@ -1,11 +1,11 @@
 """A chat model that streams a script instead of calling a provider, so that every run produces the same chunks."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessageChunk, BaseMessage
+from langchain_core.messages import AIMessageChunk, BaseMessage, message_chunk_to_message
 from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 
@@ -43,20 +43,23 @@ class Scripted(BaseChatModel):
     def _llm_type(self) -> str:
         return "scripted"
 
-    def _chunks(self) -> Iterator[ChatGenerationChunk]:
-        for message in self.script:
+    def _pieces(self, messages: list[BaseMessage]) -> list[Any]:
+        return self.script
+
+    def _chunks(self, messages: list[BaseMessage]) -> Iterator[ChatGenerationChunk]:
+        for message in self._pieces(messages):
             yield ChatGenerationChunk(message=message.model_copy(deep=True))
 
     def _generate(self, messages: list[BaseMessage], stop=None, run_manager=None, **kwargs: Any) -> ChatResult:
         whole = None
-        for chunk in self._chunks():
+        for chunk in self._chunks(messages):
             whole = chunk if whole is None else whole + chunk
-        return ChatResult(generations=[ChatGeneration(message=whole.message)])
+        return ChatResult(generations=[ChatGeneration(message=message_chunk_to_message(whole.message))])
 
     def _stream(
         self, messages: list[BaseMessage], stop=None, run_manager=None, **kwargs: Any
     ) -> Iterator[ChatGenerationChunk]:
-        for chunk in self._chunks():
+        for chunk in self._chunks(messages):
             if run_manager:
                 run_manager.on_llm_new_token(chunk.message.content, chunk=chunk)
             yield chunk
@@ -64,9 +67,22 @@ class Scripted(BaseChatModel):
     async def _astream(
         self, messages: list[BaseMessage], stop=None, run_manager=None, **kwargs: Any
     ) -> AsyncIterator[ChatGenerationChunk]:
-        for chunk in self._chunks():
+        for chunk in self._chunks(messages):
             if self.pause:
                 await asyncio.sleep(self.pause)
             if run_manager:
                 await run_manager.on_llm_new_token(chunk.message.content, chunk=chunk)
             yield chunk
+
+
+class Playing(Scripted):
+    """Streams what `play` makes of the messages so far. Agents bind their tools to it."""
+
+    script: list[Any] = []
+    play: Callable[[list[BaseMessage]], list[AIMessageChunk]]
+
+    def _pieces(self, messages: list[BaseMessage]) -> list[Any]:
+        return self.play(messages)
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> "Playing":
+        return self

@@ -126,9 +126,9 @@ fn banner_and_footer_offer_only_what_the_server_can_do() {
     let failed = || records("error", "failed", json!([run("r1", "error")]));
     for (kind, records, offered, hidden) in [
         (ServerKind::Python, breakpoint(), "a continue", "n new run"),
-        (ServerKind::Aegra, breakpoint(), "n new run", "continue"),
+        (ServerKind::EarlyAegra, breakpoint(), "n new run", "continue"),
         (ServerKind::Python, failed(), "R retry", "R run again"),
-        (ServerKind::Aegra, failed(), "R run again", "R retry"),
+        (ServerKind::EarlyAegra, failed(), "R run again", "R retry"),
     ] {
         let mut dash = card_of(kind, &records);
         dash.keys("<Esc>");
@@ -151,18 +151,18 @@ fn only_actions_that_the_server_offers_are_listed() {
             vec!["n new run: also releases the thread", "⏎ first action"],
             vec!["U release"],
         ),
-        (ServerKind::Aegra, stuck(), vec!["n new run: also releases the thread"], vec!["U release"]),
+        (ServerKind::EarlyAegra, stuck(), vec!["n new run: also releases the thread"], vec!["U release"]),
         (ServerKind::Python, next("breakpoint"), vec!["a continue: runs", "x end the thread"], vec!["can't continue"]),
         (ServerKind::JavaScript, next("breakpoint"), vec!["a continue: runs", "x end the thread"], vec![]),
         (
-            ServerKind::Aegra,
+            ServerKind::EarlyAegra,
             next("breakpoint"),
             vec!["This server starts no run without an input, so it can't continue from", "n new run"],
             vec!["a continue", "x end the thread"],
         ),
-        (ServerKind::Aegra, next("question"), vec!["a answer", "n new run"], vec!["x end the thread"]),
+        (ServerKind::EarlyAegra, next("question"), vec!["a answer", "n new run"], vec!["x end the thread"]),
         (ServerKind::Python, failed(), vec!["R retry"], vec!["can't retry"]),
-        (ServerKind::Aegra, failed(), vec!["R run the last input again", "can't retry steps"], vec!["R retry"]),
+        (ServerKind::EarlyAegra, failed(), vec!["R run the last input again", "can't retry steps"], vec!["R retry"]),
     ] {
         let screen = card_of(kind, &records).words();
         offered.iter().for_each(|words| assert!(screen.contains(words), "{kind:?} {words}: {screen}"));
@@ -173,7 +173,7 @@ fn only_actions_that_the_server_offers_are_listed() {
     assert!(planned(&effects).is_none(), "{effects:?}");
     let rejected = records("error", "poisoned", json!([run("r1", "error")]));
     assert!(card_of(ServerKind::Python, &rejected).screen().contains("R ask again"));
-    let screen = card_of(ServerKind::Aegra, &rejected).screen();
+    let screen = card_of(ServerKind::EarlyAegra, &rejected).screen();
     assert!(!screen.contains("R ask again") && !screen.contains("R run"), "{screen}");
 }
 

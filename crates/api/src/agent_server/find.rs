@@ -177,14 +177,14 @@ impl AgentServer {
         Ok(found)
     }
 
-    /// Returns whether the server filters by all metadata that a search names. Aegra compares the text of top-level values, so it
+    /// Returns whether the server filters by all metadata that a search names. Early Aegra compares the text of top-level values, so it
     /// never finds a nested object, a list or `true`, and nothing in its answer shows that.
     async fn filters_nested_metadata(&self, search: &ThreadSearch) -> Result<bool, ApiError> {
         if search.nested_metadata().is_empty() {
             return Ok(true);
         }
         if self.quirks.filters_nested_metadata().is_none() {
-            self.quirks.set_filters_nested_metadata(self.info().await?.kind != ServerKind::Aegra);
+            self.quirks.set_filters_nested_metadata(self.info().await?.kind != ServerKind::EarlyAegra);
         }
         Ok(self.quirks.filters_nested_metadata() == Some(true))
     }
@@ -301,7 +301,7 @@ fn rows_of(answer: &Answer) -> Result<Vec<Thread>, ApiError> {
     rows.into_iter().map(read).collect()
 }
 
-/// Returns whether a server sorts. Aegra ignores both the order and the selection of fields, and its rows may be sorted by
+/// Returns whether a server sorts. Early Aegra ignores both the order and the selection of fields, and its rows may be sorted by
 /// chance.
 fn is_sorted(rows: &[Thread], sort: ThreadSort) -> bool {
     let is_selected = |row: &Thread| row.extra.keys().all(|key| key == "state_updated_at" || key == "extracted");

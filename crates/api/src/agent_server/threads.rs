@@ -114,9 +114,9 @@ impl AgentServer {
             Ok(answer) => return answer.json(),
             Err(error) => error,
         };
-        // Aegra fails at `before` in every form (seen with GET and POST), so the newest states are read and skipped.
+        // Early Aegra fails at `before` in every form (seen with GET and POST), so the newest states are read and skipped.
         let Some(before) = before.filter(|_| error.status() == Some(500)) else { return Err(error) };
-        if self.info().await?.kind != ServerKind::Aegra {
+        if self.info().await?.kind != ServerKind::EarlyAegra {
             return Err(error);
         }
         let rows: Vec<Box<RawValue>> = self.history(thread, MAX_SKIPPED, None, max_bytes).await?.json()?;

@@ -39,7 +39,7 @@ async fn identity(desk: &Reporter, url: &Url, http: &Http) {
             let name = match info.kind {
                 ServerKind::Python => "Python server",
                 ServerKind::JavaScript => "JavaScript server",
-                ServerKind::Aegra => "Aegra",
+                ServerKind::Aegra | ServerKind::EarlyAegra => "Aegra",
                 ServerKind::Other => "unknown server software",
             };
             let version = if info.version.is_empty() { String::new() } else { format!(", version {}", info.version) };

@@ -82,7 +82,7 @@ impl AgentServer {
         };
         let head = copy.expected.last().map(|state| state.id.clone()).unwrap_or_default();
         let preview =
-            target.reproduction_preview(self, intent, &new_thread, &graph, &copy, kind == ServerKind::Aegra)?;
+            target.reproduction_preview(self, intent, &new_thread, &graph, &copy, kind == ServerKind::EarlyAegra)?;
         Ok(ReproducePlan {
             preview,
             thread: intent.thread.clone(),
@@ -244,7 +244,7 @@ impl AgentServer {
         new_thread: &str,
         graph: &str,
         copy: &Copy,
-        is_aegra: bool,
+        patches_metadata: bool,
     ) -> Result<Preview, ApiError> {
         let mut notes = copy.notes.clone();
         notes.insert(
@@ -258,8 +258,8 @@ impl AgentServer {
         );
         let mut then = Vec::new();
         if let Some(body) = &copy.state {
-            // Aegra creates threads without their metadata (acting reference §4).
-            if is_aegra {
+            // Early Aegra creates threads without their metadata (acting reference §4).
+            if patches_metadata {
                 let url = self.url(&Method::PATCH, &["threads", new_thread])?;
                 let metadata = json!({"metadata": copy.create["metadata"]});
                 then.push(self.http.shown(Service::Agent, Method::PATCH.to_string(), &url, Some(&metadata)));

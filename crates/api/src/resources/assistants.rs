@@ -86,7 +86,7 @@ impl AgentServer {
         let kind = self.info().await.map_or(ServerKind::Other, |info| info.kind);
         let mut notes = Vec::new();
         let is_context = |path: &str| path == "context" || path.starts_with("context.");
-        if kind != ServerKind::Aegra && changes.iter().any(|change| is_context(&change.path)) {
+        if !kind.is_aegra() && changes.iter().any(|change| is_context(&change.path)) {
             // Python and JavaScript keep it (acting reference §8); whether all of their runtimes do is not known.
             changes.retain(|change| !is_context(&change.path));
             notes.push(Note::warning(format!(

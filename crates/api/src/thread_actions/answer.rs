@@ -109,11 +109,11 @@ impl AgentServer {
         }
     }
 
-    /// Returns a warning for a server that ignores `multitask_strategy`, so that it runs two answers at once (seen on Aegra 0.6.0).
+    /// Returns a warning for a server that ignores `multitask_strategy`, so that it runs two answers at once (seen on Aegra 0.6.0 and 0.11.0).
     pub(super) async fn race_note(&self, loaded: &LoadedThread) -> Result<Option<Note>, PlanError> {
         // Only Aegra's threads have no field for questions; other servers need no further request.
         let may_be_aegra = loaded.thread.as_ref().is_some_and(|facts| !facts.lists_questions);
-        if !may_be_aegra || self.info().await?.kind != ServerKind::Aegra {
+        if !may_be_aegra || !self.info().await?.kind.is_aegra() {
             return Ok(None);
         }
         Ok(Some(Note::warning(

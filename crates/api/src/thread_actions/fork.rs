@@ -13,7 +13,7 @@ use runtail_core::model::{
     TaskFacts, ThreadStatus,
 };
 use runtail_core::text::{self, short_id};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// Says that a server can't run on from a checkpoint.
@@ -60,8 +60,7 @@ impl AgentServer {
             return Err(self.finished(thread, loaded, &base).await);
         }
         let Rerun { body, omitted } = loaded.next_run(&assistant);
-        let mut body = body.continuing();
-        body.extra.insert("checkpoint_id".into(), base.id.as_str().into());
+        let body = loaded.at_checkpoint(body.continuing(), &base.id);
         let past = self.past_of(&base, loaded.newest_run()).await;
         let answered = self.answers_given(loaded, &base).await?;
         let unlisted = self.drawing(&assistant).await?.unlisted(&base.facts.next);
@@ -115,14 +114,8 @@ impl AgentServer {
         notes.extend(busy_note(loaded));
         let Rerun { body, omitted } = loaded.next_run(&assistant);
         notes.extend(omitted_note(&omitted));
-        let mut body = RunCreate { input: Some(input.clone()), ..body };
-        // Aegra knows only the long form, which JavaScript takes too; the short one is what Python's clients send.
-        match self.info().await?.kind {
-            ServerKind::Aegra => {
-                body.extra.insert("checkpoint".into(), json!({"checkpoint_id": base.id, "checkpoint_ns": ""}))
-            }
-            _ => body.extra.insert("checkpoint_id".into(), base.id.as_str().into()),
-        };
+        let body = RunCreate { input: Some(input.clone()), ..body };
+        let body = loaded.at_checkpoint(body, &base.id);
         let title = format!("New input at {} of thread {}", step_of(&base), short_id(thread));
         let mut plan = self.plan_start(thread, title, body, loaded, notes, None)?;
         plan.preview.branch = Some(branch);
@@ -162,8 +155,7 @@ impl AgentServer {
         let CheckedEdit { mut body, changes, notes: of_edit, choice } = self.checked_edit(loaded, &base, edit).await?;
         body["checkpoint_id"] = base.id.as_str().into();
         let Rerun { body: run, omitted } = loaded.next_run(assistant_of(loaded)?);
-        let mut run = run.continuing();
-        run.extra.insert("checkpoint_id".into(), FROM_FIRST.into());
+        let mut run = loaded.at_checkpoint(run.continuing(), FROM_FIRST);
         let mut notes = of_edit;
         notes.extend(called_again(&base, base.has_run(), false));
         notes.extend(question_note(loaded, &base));

@@ -6,6 +6,7 @@ use runtail_core::model::{
     Question, Rerun, RunCreate, RunFacts, StateFacts, StepLimit, ThreadFacts, ThreadRecords, ThreadStatus,
 };
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use std::time::Duration;
 
 /// Bytes of a thread's record: it repeats the values of the state, and is read without them where those are large.
@@ -80,13 +81,22 @@ impl LoadedThread {
         rerun
     }
 
-    /// Makes a run begin at the newest checkpoint where the server would begin it at an older one.
-    pub fn at_head(&self, mut body: RunCreate) -> RunCreate {
-        let is_pinned = self.thread.as_ref().is_some_and(|thread| thread.pinned_checkpoint.is_some());
+    /// Makes a run begin at the newest checkpoint where the server would begin it at an older one, or refuse it.
+    pub fn at_head(&self, body: RunCreate) -> RunCreate {
+        let needs_one = self.thread.as_ref().is_some_and(|thread| needs_checkpoint(thread, &body));
         let names_one = ["checkpoint_id", "checkpoint"].iter().any(|key| body.extra.contains_key(*key));
-        if let (true, false, Some(head)) = (is_pinned, names_one, self.checkpoint()) {
-            body.extra.insert("checkpoint_id".into(), head.into());
+        match self.checkpoint() {
+            Some(head) if needs_one && !names_one => self.at_checkpoint(body, head),
+            _ => body,
         }
+    }
+
+    /// Makes a run begin at a checkpoint. Aegra, whose threads list no questions, knows only the long form before 0.11.
+    pub fn at_checkpoint(&self, mut body: RunCreate, id: &str) -> RunCreate {
+        match self.thread.as_ref().is_some_and(|thread| !thread.lists_questions) {
+            true => body.extra.insert("checkpoint".into(), json!({"checkpoint_id": id, "checkpoint_ns": ""})),
+            false => body.extra.insert("checkpoint_id".into(), id.into()),
+        };
         body
     }
 
@@ -194,8 +204,10 @@ impl AgentServer {
         let facts = record.as_ref().unwrap_or(facts);
         // A copy of a waiting thread is idle and has no runs (acting reference §2).
         let may_be_copy = || facts.graph_id.is_some() && runs.as_ref().is_none_or(Vec::is_empty);
+        // Aegra lists a thread that stopped at a breakpoint as idle, and no questions.
+        let may_be_paused = || !facts.lists_questions && runs.iter().flatten().next().is_some_and(RunFacts::is_success);
         let needs_state = match facts.status.as_str() {
-            "idle" => may_be_copy(),
+            "idle" => may_be_copy() || may_be_paused(),
             "error" => facts.error.is_none(),
             _ => true,
         };
@@ -235,12 +247,12 @@ impl AgentServer {
         }
     }
 
-    /// Makes a run on a thread begin at its newest checkpoint where the server would begin it at an older one. Changes nothing
+    /// Makes a run on a thread begin at its newest checkpoint where the server would begin it at an older one, or refuse it. Changes nothing
     /// where the records can't be read, or where runs are active: the newest checkpoint is then not the one that the run follows.
     pub async fn begin_at_head(&self, thread: &str, body: RunCreate) -> RunCreate {
         let Ok(record) = self.small_thread_record(thread).await else { return body };
         let Ok(facts) = ThreadFacts::read(&record) else { return body };
-        if facts.pinned_checkpoint.is_none() || facts.status == "busy" {
+        if !needs_checkpoint(&facts, &body) || facts.status == "busy" {
             return body;
         }
         let Ok(state) = self.thread_state_raw(thread, MAX_STATE).await else { return body };
@@ -264,6 +276,13 @@ impl AgentServer {
         let at = self.http.place(&reqwest::Method::GET, url.as_ref().unwrap_or(&self.base));
         ApiError { kind: Kind::Refused, at, detail, hint: None }
     }
+}
+
+/// Returns whether a run on a thread must name its checkpoint: JavaScript may begin it at an older one, and Aegra, whose threads
+/// list no questions, refuses one without an input.
+fn needs_checkpoint(thread: &ThreadFacts, body: &RunCreate) -> bool {
+    let continues = body.input == Some(Value::Null) && body.command.is_none();
+    thread.pinned_checkpoint.is_some() || continues && !thread.lists_questions
 }
 
 fn offered(part: Result<String, ApiError>) -> Result<Option<String>, ApiError> {

@@ -1,7 +1,7 @@
 //! Plans a new run that ends the runs that are active on its thread.
 
 use super::{RunStart, StartError, StartFailure, StartGuard, ThreadPlan, unfit};
-use crate::{AgentServer, ApiError, Kind, PlanError, ServerKind};
+use crate::{AgentServer, ApiError, Kind, PlanError};
 use runtail_core::model::{Conflict, Note, Run, RunCreate, ThreadStatus};
 use runtail_core::text::short_id;
 
@@ -14,7 +14,7 @@ impl AgentServer {
         let Some(conflict) = Conflict::of(body).filter(|conflict| conflict.cancels()) else {
             return Err(unfit("Only a run that cancels others has a preview."));
         };
-        if self.info().await?.kind == ServerKind::Aegra {
+        if self.info().await?.kind.is_aegra() {
             return Err(unfit(format!(
                 "This server ignores the strategy {}: it would start the run beside the active one. Cancel that one first.",
                 conflict.word()

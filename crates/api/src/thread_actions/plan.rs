@@ -149,7 +149,7 @@ impl AgentServer {
         notes.insert(0, runs_next(next));
         let Rerun { body, omitted } = loaded.next_run(assistant_of(&loaded)?);
         notes.extend(omitted_note(&omitted));
-        let body = body.continuing();
+        let body = loaded.at_head(body.continuing());
         let title = format!("Continue thread {}", short_id(thread));
         self.plan_start(thread, title, body, &loaded, notes, None)
     }
@@ -205,8 +205,7 @@ impl AgentServer {
             ));
         };
         let Rerun { body, omitted } = loaded.next_run(assistant_of(loaded)?);
-        let mut body = body.continuing();
-        body.extra.insert("checkpoint_id".into(), checkpoint.into());
+        let body = loaded.at_checkpoint(body.continuing(), checkpoint);
         let mut notes = vec![
             Note::warning(
                 "The graph rejected the answer, and the server keeps it, so a retry would use it again. This run asks the \
@@ -252,7 +251,7 @@ impl AgentServer {
         limit: Option<u64>,
     ) -> Result<ThreadPlan, PlanError> {
         let Rerun { body, omitted } = loaded.next_run(assistant_of(loaded)?);
-        let mut body = body.continuing();
+        let mut body = loaded.at_head(body.continuing());
         let mut notes = vec![retries(loaded)];
         notes.extend(omitted_note(&omitted));
         let choice = raised(&mut body, loaded.reached_limit(status), limit, &mut notes);

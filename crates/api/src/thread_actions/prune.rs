@@ -39,9 +39,10 @@ impl AgentServer {
         Ok(ThreadPlan { preview, choice: None, step: Step::Prune { thread: thread.into() } })
     }
 
-    /// Whether the server is known to have no `POST /threads/prune`: JavaScript answers 404, Aegra 405.
+    /// Whether the server is known to have no call that prunes a given thread. Aegra's `POST /threads/prune` deletes expired ones
+    /// whatever it is sent.
     async fn lacks_prune(&self) -> bool {
-        self.info().await.is_ok_and(|info| matches!(info.kind, ServerKind::JavaScript | ServerKind::Aegra))
+        self.info().await.is_ok_and(|info| info.kind == ServerKind::JavaScript || info.kind.is_aegra())
     }
 
     /// Checks the thread again and prunes it.

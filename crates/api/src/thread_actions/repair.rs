@@ -72,8 +72,8 @@ impl AgentServer {
         let undo =
             |id: &str| Note::fact(format!("To undo it, run the thread again from checkpoint {}.", text::clean(id)));
         notes.extend(loaded.checkpoint().map(undo));
-        if kind == ServerKind::JavaScript {
-            notes.push(Note::fact("A JavaScript server keeps listing the thread with its current status."));
+        if kind == ServerKind::JavaScript || kind.is_aegra() {
+            notes.push(Note::fact("This server keeps listing the thread with its current status."));
         }
         let body = json!({"values": null, "as_node": "__end__"});
         let write = self.state_write(thread, body, &loaded, WriteKind::End);
@@ -151,8 +151,7 @@ impl AgentServer {
         let id = checkpoint.checkpoint_id.clone().unwrap_or_default();
         let earlier = loaded.runs.iter().flatten().find(|run| run.assistant_id == before);
         let Rerun { body, omitted } = Rerun::with_options_of(earlier, before);
-        let mut body = body.continuing();
-        body.extra.insert("checkpoint_id".into(), id.as_str().into());
+        let body = loaded.at_checkpoint(body.continuing(), &id);
         let step = checkpoint.step.map(|step| format!("step {step}, ")).unwrap_or_default();
         let mut notes = vec![
             Note::fact(format!(

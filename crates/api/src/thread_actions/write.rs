@@ -90,7 +90,10 @@ impl AgentServer {
             return Err(not_started(after(nothing, &checkpoint, "no node is next there, so no run was started")));
         }
         let mut start = start.clone();
-        start.body.extra.insert("checkpoint_id".into(), checkpoint.as_str().into());
+        match start.body.extra.get_mut("checkpoint") {
+            Some(place) => place["checkpoint_id"] = checkpoint.as_str().into(),
+            None => drop(start.body.extra.insert("checkpoint_id".into(), checkpoint.as_str().into())),
+        }
         match self.start_on_thread(&start).await {
             Ok(started) => Ok((checkpoint, started)),
             Err(StartError { failure: StartFailure::Unknown, error }) => {

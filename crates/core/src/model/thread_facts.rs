@@ -184,6 +184,11 @@ impl RunFacts {
         matches!(self.status.as_str(), "interrupted" | "cancelled" | "canceled")
     }
 
+    /// Returns whether it ended well.
+    pub fn is_success(&self) -> bool {
+        matches!(self.status.as_str(), "success" | "completed")
+    }
+
     /// Returns whether it failed or ran out of time.
     pub fn is_failed(&self) -> bool {
         matches!(self.status.as_str(), "error" | "failed" | "timeout")

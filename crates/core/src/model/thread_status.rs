@@ -286,13 +286,29 @@ impl ThreadStatus {
         if is_rolled_back && next.is_empty() && !newest.is_some_and(RunFacts::is_cancelled) {
             return ThreadStatus::idle(newest);
         }
+        // Aegra (0.11.0) gives a run that stopped at a breakpoint the status of a cancelled one, whose thread is idle, if it streams
+        // updates.
+        let stops_as_cancelled =
+            status == "interrupted" && !next.is_empty() && thread.is_some_and(|t| !t.lists_questions);
         let is_cancelled = thread.and_then(|thread| thread.error.as_ref()).is_some_and(|error| error.is_cancel())
-            || newest.is_some_and(RunFacts::is_cancelled) && !is_edited;
+            || newest.is_some_and(RunFacts::is_cancelled) && !is_edited && !stops_as_cancelled;
         if is_cancelled {
             let at = newest.and_then(|run| run.updated_at).or(changed);
             return ThreadStatus::Cancelled { at, next };
         }
         let since = state.and_then(|state| state.created_at).or(changed);
+        ThreadStatus::at_rest(records, next, since)
+    }
+
+    /// Works out the status of a thread without an active, failed or cancelled run, and without a question. `next`: the nodes that
+    /// are left to run.
+    fn at_rest(records: ThreadRecords<'_>, next: Vec<String>, since: Option<Timestamp>) -> ThreadStatus {
+        let ThreadRecords { thread, state, runs } = records;
+        let newest = runs.and_then(<[RunFacts]>::first);
+        let status = thread.map(|thread| thread.status.as_str()).unwrap_or_default();
+        let is_edited = state.is_some_and(|state| state.source == "update");
+        let of_run = |run: &RunFacts| state.and_then(|state| state.run_id.as_ref()).is_none_or(|id| *id == run.run_id);
+        let ended_well = newest.is_some_and(|run| run.is_success() && of_run(run));
         match status {
             "interrupted" if is_edited => ThreadStatus::Edited { at: since, next },
             "interrupted" if !next.is_empty() => {
@@ -310,12 +326,18 @@ impl ThreadStatus {
                 ThreadStatus::Paused { since, next, after: false }
             }
             "interrupted" => ThreadStatus::Stopped { since, next },
+            // Without updates, Aegra's run at a breakpoint is a success and its thread idle, as is a thread whose edited state has a
+            // node left, also on JavaScript.
+            "idle" if !next.is_empty() && ended_well => match is_edited {
+                true => ThreadStatus::Edited { at: since, next },
+                false => ThreadStatus::Paused { since, next, after: false },
+            },
             // The newest run may have been ended by the edit, long after it stopped.
             "idle" if is_edited => ThreadStatus::Idle { ended: None, began: None },
             "idle" => ThreadStatus::idle(newest),
             // No record of its own: the newest run and the state have to do.
             "" => match newest {
-                Some(run) if run.status == "success" || run.status == "completed" => ThreadStatus::idle(newest),
+                Some(run) if run.is_success() => ThreadStatus::idle(newest),
                 Some(run) => ThreadStatus::Unknown { why: format!("the newest run's status is {}", run.status) },
                 None if state.is_some_and(|state| !next.is_empty() && !state.is_empty()) => {
                     ThreadStatus::Stopped { since, next }

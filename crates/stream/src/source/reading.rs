@@ -107,8 +107,8 @@ impl<L: Transport> Source<L> {
         }
     }
 
-    /// Processes a batch. Returns why to close the connection if it's unclear whether an event is a duplicate, or if
-    /// the body ended in the middle of an event.
+    /// Processes a batch. Returns why to close the connection if it's unclear whether an event is a duplicate, if the body
+    /// ended in the middle of an event, or if nothing will come.
     async fn process_batch(
         &mut self,
         batch: Batch,
@@ -128,6 +128,10 @@ impl<L: Transport> Source<L> {
                 Feed::Heartbeat => {
                     self.watchdog.on_heartbeat(received);
                     self.emit(Item::Heartbeat { at });
+                    // Aegra keeps the connection open if it has no events of a finished run.
+                    if self.joined.is_some_and(|(joining, _)| joining.is_over) {
+                        return Some(DisconnectReason::Clean);
+                    }
                 }
                 Feed::Gap(why) => self.report_gap(why),
                 Feed::Replaying { answered } => {

@@ -1,4 +1,4 @@
-//! Orders the events of a run on servers such as Aegra. A connection there sends some stored events first, and then
+//! Orders the events of a run on servers such as early Aegra. A connection there sends some stored events first, and then
 //! live ones from a queue that all readers share. The same event may be sent in both forms, with one id but different
 //! text: the stored form drops namespaces and reorders keys, so the live form is preferred. An event whose live form
 //! went to another reader may still be among the stored ones.

@@ -4,8 +4,8 @@
 use crate::log::record::Outcome;
 use crate::source::control_events::begins_run;
 use crate::transport::modes::is_resumable;
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 use runtail_api::ServerKind;
 use runtail_core::model::Run;
 
@@ -26,18 +26,29 @@ pub enum JoinPlan {
 
 const JS_SHARED: &str = "this run was not started as resumable, and on a JavaScript server each event of such a run goes to one \
                          reader only: reading it here takes events away from the application";
-const AEGRA_SHARED: &str =
-    "on Aegra each event of a run goes to one reader only: reading it here takes events away from the application";
+const EARLY_AEGRA_SHARED: &str = "on Aegra before 0.9.25 each event of a run goes to one reader only: reading it here takes events \
+                                  away from the application";
 const NOT_RESUMABLE: &str =
     "the run ended before it was joined, and it was not started as resumable: the server kept none of its events";
 const NONE_KEPT: &str = "the run ended before it was joined, and this server keeps no events of finished runs";
+const NO_LONGER_KEPT: &str =
+    "the run ended before it was joined, and Aegra keeps the events of a finished run for 10 minutes only";
+/// How long Aegra keeps the events of a finished run.
+const AEGRA_KEEPS: SignedDuration = SignedDuration::from_mins(10);
 
 /// Returns what joining a run can deliver. `run` is its record, if the server offers one.
 pub fn join_plan(kind: ServerKind, run: Option<&Run>) -> JoinPlan {
     let Some(run) = run else { return JoinPlan::Unknown };
     match (kind, is_resumable(run), run.is_active()) {
-        (ServerKind::Aegra, _, true) => JoinPlan::Shared(AEGRA_SHARED),
-        (ServerKind::Aegra, _, false) => JoinPlan::FinishedWithoutEvents(NONE_KEPT),
+        (ServerKind::EarlyAegra, _, true) => JoinPlan::Shared(EARLY_AEGRA_SHARED),
+        (ServerKind::EarlyAegra, _, false) => JoinPlan::FinishedWithoutEvents(NONE_KEPT),
+        // Asked for older events, Aegra keeps the connection open forever.
+        (ServerKind::Aegra, _, false)
+            if run.updated_at.is_some_and(|end| Timestamp::now().duration_since(end) > AEGRA_KEEPS) =>
+        {
+            JoinPlan::FinishedWithoutEvents(NO_LONGER_KEPT)
+        }
+        (ServerKind::Aegra, ..) => JoinPlan::Whole,
         (ServerKind::JavaScript, Some(true), _) | (ServerKind::JavaScript, _, false) => JoinPlan::Whole,
         // If the record doesn't have the flag, the run's events may go to a single reader.
         (ServerKind::JavaScript, _, true) => JoinPlan::Shared(JS_SHARED),
@@ -62,7 +73,8 @@ pub struct Numbering {
 pub fn numbering(kind: ServerKind) -> Option<Numbering> {
     match kind {
         ServerKind::JavaScript => Some(Numbering { first: 0, repeats_stored: false }),
-        ServerKind::Aegra => Some(Numbering { first: 1, repeats_stored: true }),
+        ServerKind::Aegra => Some(Numbering { first: 1, repeats_stored: false }),
+        ServerKind::EarlyAegra => Some(Numbering { first: 1, repeats_stored: true }),
         ServerKind::Python | ServerKind::Other => None,
     }
 }
@@ -138,7 +150,7 @@ mod tests {
     #[test]
     fn join_plan_for_each_server_and_run() {
         use JoinPlan::{FinishedWithoutEvents, FromNow, Shared, Unknown, Whole};
-        use ServerKind::{Aegra, JavaScript, Other, Python};
+        use ServerKind::{Aegra, EarlyAegra, JavaScript, Other, Python};
         let (kept, lost, unknown) = (Some(true), Some(false), None);
         for (kind, resumable, active, over) in [
             (Python, kept, Whole, Whole),
@@ -148,9 +160,10 @@ mod tests {
             // Unread events stay in the queue of a finished run, and no other reader is waiting for them.
             (JavaScript, lost, Shared(JS_SHARED), Whole),
             (JavaScript, unknown, Shared(JS_SHARED), Whole),
-            (Aegra, kept, Shared(AEGRA_SHARED), FinishedWithoutEvents(NONE_KEPT)),
-            (Aegra, lost, Shared(AEGRA_SHARED), FinishedWithoutEvents(NONE_KEPT)),
-            (Aegra, unknown, Shared(AEGRA_SHARED), FinishedWithoutEvents(NONE_KEPT)),
+            (EarlyAegra, kept, Shared(EARLY_AEGRA_SHARED), FinishedWithoutEvents(NONE_KEPT)),
+            (EarlyAegra, lost, Shared(EARLY_AEGRA_SHARED), FinishedWithoutEvents(NONE_KEPT)),
+            (EarlyAegra, unknown, Shared(EARLY_AEGRA_SHARED), FinishedWithoutEvents(NONE_KEPT)),
+            (Aegra, unknown, Whole, Whole),
             (Other, kept, Whole, Whole),
             (Other, lost, FromNow, FinishedWithoutEvents(NOT_RESUMABLE)),
             (Other, unknown, Unknown, Unknown),
@@ -163,6 +176,12 @@ mod tests {
             }
             assert_eq!(join_plan(kind, None), Unknown);
         }
+        let ended = |ago: i64| Run {
+            updated_at: Some(Timestamp::now() - SignedDuration::from_mins(ago)),
+            ..run("success", unknown)
+        };
+        assert_eq!(join_plan(Aegra, Some(&ended(9))), Whole);
+        assert_eq!(join_plan(Aegra, Some(&ended(11))), FinishedWithoutEvents(NO_LONGER_KEPT));
     }
 
     #[test]

@@ -56,10 +56,11 @@ pub(crate) fn is_resumable(run: &Run) -> Option<bool> {
 /// to a single reader, and JavaScript servers ignore the requested modes.
 pub fn reopening_refused(kind: ServerKind, terms: Option<&RunStreamOptions>) -> Option<&'static str> {
     match kind {
-        ServerKind::Aegra => Some(
-            "on Aegra each event of a run goes to one reader only: reconnecting with other modes would lose \
+        ServerKind::EarlyAegra => Some(
+            "on Aegra before 0.9.25 each event of a run goes to one reader only: reconnecting with other modes would lose \
              events",
         ),
+        ServerKind::Aegra => Some("Aegra always sends all modes that the run was started with"),
         ServerKind::JavaScript if terms.is_some_and(|terms| !terms.resumable) => Some(
             "the run is not resumable, and on a JavaScript server a second reader takes its events away from the first",
         ),
@@ -137,6 +138,7 @@ mod tests {
         }
         for terms in [None, Some(&kept), Some(&RunStreamOptions::default())] {
             assert!(reopening_refused(ServerKind::Aegra, terms).is_some());
+            assert!(reopening_refused(ServerKind::EarlyAegra, terms).is_some());
             assert!(reopening_refused(ServerKind::JavaScript, terms).is_some());
         }
     }

@@ -232,7 +232,7 @@ fn record(run: &Run, at: Timestamp) -> RunRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ServerKind::{Aegra, JavaScript, Other};
+    use ServerKind::{EarlyAegra, JavaScript, Other};
 
     fn run(id: &str, second: i64, status: &str, resumable: bool) -> Run {
         let at = |second| Timestamp::from_second(second).unwrap().to_string();
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn finished_runs_without_events_are_reported() {
-        let mut list = RunList::new(Aegra, false, true);
+        let mut list = RunList::new(EarlyAegra, false, true);
         let mut runs: Vec<_> = (1..=4).map(|n| run(&format!("r{n}"), i64::from(n) * 10, "success", true)).collect();
         runs.push(run("r5", 50, "running", true));
         let unkept = list.apply(runs.clone(), Timestamp::UNIX_EPOCH, 50).unkept;
@@ -300,12 +300,12 @@ mod tests {
             unkept.iter().map(|(record, why)| (&*record.run_id, why.contains("keeps no events"))).collect();
         assert_eq!(named, [("r2", true), ("r3", true), ("r4", true)]);
         assert_eq!(list.apply(runs.clone(), Timestamp::UNIX_EPOCH, 50).unkept, []);
-        assert_eq!(RunList::new(Aegra, false, false).apply(runs, Timestamp::UNIX_EPOCH, 50).unkept, []);
+        assert_eq!(RunList::new(EarlyAegra, false, false).apply(runs, Timestamp::UNIX_EPOCH, 50).unkept, []);
     }
 
     #[test]
     fn single_reader_runs_are_reported_but_not_read() {
-        for (kind, resumable) in [(JavaScript, false), (Aegra, true), (Aegra, false)] {
+        for (kind, resumable) in [(JavaScript, false), (EarlyAegra, true), (EarlyAegra, false)] {
             let mut list = RunList::new(kind, false, true);
             let (records, unread) = take(&mut list, &[run("r1", 10, "running", resumable)]);
             assert_eq!((records, unread, queue(&mut list).len()), (vec!["r1 running".to_string()], 1, 0), "{kind:?}");

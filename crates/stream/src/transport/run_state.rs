@@ -51,13 +51,19 @@ pub(crate) async fn run_state(
         }
         "timeout" => RunState::Finished(Outcome::Timeout, None),
         "cancelled" | "canceled" => RunState::Finished(Outcome::Cancelled, None),
-        // On Python and JavaScript servers this is a cancelled run, on Aegra a cancelled or an interrupted one.
+        // On Python and JavaScript servers this is a cancelled run, on Aegra a cancelled one or one that stopped.
         "interrupted" => match kind(server, known).await? {
             ServerKind::Python | ServerKind::JavaScript => RunState::Finished(Outcome::Cancelled, None),
-            ServerKind::Aegra | ServerKind::Other => match question_in_state(&server.thread_state(thread).await?) {
-                Some(question) => RunState::Finished(Outcome::Interrupted, Some(question)),
-                None => RunState::Finished(Outcome::Cancelled, None),
-            },
+            kind => {
+                let state = server.thread_state(thread).await?;
+                let question = question_in_state(&state);
+                // The thread of a cancelled run is idle.
+                let is_paused = kind == ServerKind::Aegra
+                    && has_next(&state)
+                    && thread_of(server, thread).await?.status == "interrupted";
+                let outcome = if question.is_some() || is_paused { Outcome::Interrupted } else { Outcome::Cancelled };
+                RunState::Finished(outcome, question)
+            }
         },
         other => RunState::Finished(
             Outcome::Unknown,
@@ -81,14 +87,18 @@ async fn pending_question(
     if let Some(question) = interrupt(&record) {
         return Ok(Some(question));
     }
-    // Aegra's threads have no interrupts, and with the mode `events` it reports an interrupted run as a success. While
-    // another run is active, the thread's state doesn't describe this one.
-    if kind(server, known).await? != ServerKind::Aegra || record.status == "busy" {
+    // Aegra's threads have no interrupts, and it may report a run as a success that stopped at a breakpoint, or with the mode
+    // `events` one that asks. While another run is active, the thread's state doesn't describe this one.
+    if !kind(server, known).await?.is_aegra() || record.status == "busy" {
         return Ok(None);
     }
     let state = server.thread_state(thread).await?;
-    let has_next = state["next"].as_array().is_some_and(|next| !next.is_empty());
-    Ok(question_in_state(&state).map(Some).or(has_next.then_some(None)))
+    Ok(question_in_state(&state).map(Some).or(has_next(&state).then_some(None)))
+}
+
+/// Returns whether a state has a node left to run.
+fn has_next(state: &Value) -> bool {
+    state["next"].as_array().is_some_and(|next| !next.is_empty())
 }
 
 /// Reads the thread. The thread of a stateless run may already be deleted.

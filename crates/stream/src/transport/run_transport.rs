@@ -141,7 +141,7 @@ impl RunTransport {
         let Some(thread) = &self.thread else { return };
         if self.created_thread {
             self.before = Some(HashSet::new());
-        } else if matches!(self.kind, Some(ServerKind::Aegra | ServerKind::Other)) {
+        } else if self.kind.is_some_and(|kind| kind.is_aegra() || kind == ServerKind::Other) {
             let runs = self.server.runs(thread, RUNS_REMEMBERED).await.ok();
             self.before = runs.map(|runs| runs.into_iter().map(|run| run.run_id).collect());
         }
@@ -151,7 +151,9 @@ impl RunTransport {
         // The kind is optional here, so don't fail if it can't be detected.
         let _ = kind(&self.server, &mut self.kind).await;
         self.remember_runs().await;
-        if let (Some(thread), false, Some(ServerKind::JavaScript)) = (&self.thread, self.created_thread, self.kind) {
+        if let (Some(thread), false, Some(ServerKind::JavaScript | ServerKind::Aegra)) =
+            (&self.thread, self.created_thread, self.kind)
+        {
             self.body = self.server.begin_at_head(thread, self.body.clone()).await;
         }
         self.start = Start::InDoubt { attempts: 0 };

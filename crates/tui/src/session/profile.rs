@@ -96,7 +96,7 @@ pub(crate) fn server_software(info: &ServerInfo) -> String {
     let name = match info.kind {
         ServerKind::Python => "langgraph-api",
         ServerKind::JavaScript => "langgraph-api JS",
-        ServerKind::Aegra => "Aegra",
+        ServerKind::Aegra | ServerKind::EarlyAegra => "Aegra",
         ServerKind::Other => "agent server",
     };
     format!("{name} {}", info.version).trim_end().to_string()

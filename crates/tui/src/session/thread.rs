@@ -142,15 +142,15 @@ mod tests {
     #[test]
     fn servers_that_need_an_input_offer_no_retry_of_steps() {
         let label = |kind, again, is_rejected| Offers::new(kind, &Status::default()).again_label(again, is_rejected);
-        for kind in [None, Some(ServerKind::Python), Some(ServerKind::JavaScript)] {
+        for kind in [None, Some(ServerKind::Python), Some(ServerKind::JavaScript), Some(ServerKind::Aegra)] {
             assert_eq!(label(kind, Again::Steps, false), Some("retry"));
             assert_eq!(label(kind, Again::Steps, true), Some("retry"), "it asks again");
             assert_eq!(label(kind, Again::Input, false), Some("run again"));
             assert_eq!(label(kind, Again::Nothing, false), None);
         }
-        let aegra = Some(ServerKind::Aegra);
-        assert_eq!(label(aegra, Again::Steps, false), Some("run again"), "with the last input");
-        assert_eq!(label(aegra, Again::Steps, true), None, "the answer is kept, and it can't ask again");
-        assert_eq!(label(aegra, Again::Input, false), Some("run again"));
+        let early = Some(ServerKind::EarlyAegra);
+        assert_eq!(label(early, Again::Steps, false), Some("run again"), "with the last input");
+        assert_eq!(label(early, Again::Steps, true), None, "the answer is kept, and it can't ask again");
+        assert_eq!(label(early, Again::Input, false), Some("run again"));
     }
 }

@@ -41,8 +41,13 @@ export class Scripted extends BaseChatModel {
     return "scripted";
   }
 
-  async *_streamResponseChunks(_messages, options, runManager) {
-    for (const fields of this.script) {
+  /** What is streamed after these messages. */
+  scriptFor(_messages) {
+    return this.script;
+  }
+
+  async *_streamResponseChunks(messages, options, runManager) {
+    for (const fields of this.scriptFor(messages)) {
       if (this.pause) await sleep(this.pause * 1000, undefined, { signal: options.signal });
       const chunk = new ChatGenerationChunk({ message: new AIMessageChunk(fields), text: fields.content });
       yield chunk;

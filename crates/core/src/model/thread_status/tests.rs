@@ -154,6 +154,35 @@ fn failures_name_their_cause_and_nodes() {
     assert_eq!(timeout.word(), "timed out");
 }
 
+/// Aegra 0.11: with updates the run and the thread are interrupted, without them the run is a success and the thread idle.
+#[test]
+fn a_breakpoint_of_aegra_is_a_pause_in_both_forms() {
+    let read = |part: &str| {
+        let path = format!("{}/../../tests/captures/agents/aegra-breakpoint-{part}.json", env!("CARGO_MANIFEST_DIR"));
+        serde_json::from_str::<Value>(&std::fs::read_to_string(path).unwrap()).unwrap()["response"]["body"].take()
+    };
+    let (mut thread, state, mut runs) = (read("thread"), read("state"), read("runs"));
+    assert_eq!((&thread["status"], &runs[0]["status"]), (&json!("interrupted"), &json!("interrupted")));
+    for (of_thread, of_run, word) in
+        [("interrupted", "interrupted", "paused"), ("idle", "success", "paused"), ("idle", "interrupted", "cancelled")]
+    {
+        (thread["status"], runs[0]["status"]) = (of_thread.into(), of_run.into());
+        let case = Case::of(thread.clone(), state.clone(), runs.clone());
+        assert_eq!(case.word(), word, "{of_thread} {of_run}");
+        if let ThreadStatus::Paused { next, after, .. } = case.status() {
+            assert_eq!((next, after), (vec!["tools".to_string()], false));
+        }
+    }
+    // The state of a run that began in the meantime.
+    runs[0]["run_id"] = "another".into();
+    runs[0]["status"] = "success".into();
+    assert_eq!(Case::of(thread.clone(), state.clone(), runs.clone()).word(), "idle");
+    // An edit keeps the thread idle, whatever is left to run.
+    let mut edited = state;
+    edited["metadata"] = json!({"source": "update"});
+    assert_eq!(Case::of(thread, edited, runs).word(), "state edited");
+}
+
 #[test]
 fn active_runs_take_precedence() {
     let old_question = Case::captured("question");

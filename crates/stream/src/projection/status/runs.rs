@@ -185,9 +185,11 @@ fn from_record(
         "timeout" => RunOutcome::TimedOut,
         _ if record.is_failed() => RunOutcome::Failed,
         "success" | "completed" => stopped_early(status, last, is_newest).unwrap_or(RunOutcome::Finished),
-        // Aegra also reports interrupted runs as cancelled.
+        // Aegra also reports runs that stopped as cancelled.
         _ if record.is_cancelled() => stopped_early(status, last, is_newest)
-            .filter(|outcome| *outcome == RunOutcome::WaitingForInput)
+            .filter(|outcome| {
+                *outcome == RunOutcome::WaitingForInput || matches!(status.status, ThreadStatus::Paused { .. })
+            })
             .unwrap_or(RunOutcome::Cancelled),
         _ => RunOutcome::Unknown,
     };

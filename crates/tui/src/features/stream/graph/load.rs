@@ -233,8 +233,8 @@ impl Viewer {
         self.graph.prepare(Shown { timeline, now, stops, breakpoints, pattern }, area);
     }
 
-    /// Returns the breakpoints of the page's run, else of the newest run that began, by its record. Aegra's records have none: it
-    /// accepts breakpoints and doesn't stop.
+    /// Returns the breakpoints of the page's run, else of the newest run that began, by its record. Aegra's records have
+    /// none.
     fn run_breakpoints(&self) -> Option<RunBreakpoints> {
         let status = &self.projections.status;
         let run = match &self.target {
