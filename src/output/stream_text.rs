@@ -7,10 +7,13 @@ use runtail_stream::projection::{self, LifecycleKind, LineProjections, Message, 
 use runtail_stream::{Event, Item, ModeTuple, Record, RunRecord, Seq, is_json};
 use runtail_tui::features::stream::summary;
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Number of newest messages to check for new text; older ones don't grow any more.
 const GROWING: usize = 256;
+/// Number of events without new text after which an unfinished message no longer delays others.
+const STILL_GROWING: u64 = 32;
 /// Line width without a terminal, in columns.
 const COLUMNS: usize = 160;
 /// Width of a line's first word, in columns.
@@ -52,6 +55,8 @@ struct Printed {
     thinking: bool,
     /// From before this stream.
     earlier: bool,
+    /// New text waits until the open message is finished, because both are being written at once.
+    waits: bool,
 }
 
 impl Teller {
@@ -176,10 +181,24 @@ impl Teller {
             let is_answered = !answered.is_empty() && message.tool_calls.iter().any(|c| answered.contains(&c.id));
             // Not every server marks complete messages, so calls are printed before the next message starts.
             let is_followed = i < before && before < now && self.has_whole_calls(i);
-            if message.last_seq == event.seq || is_answered || is_followed {
-                self.message(i, is_answered || is_followed, out);
+            if message.last_seq == event.seq || is_answered || is_followed || self.told[i].waits {
+                self.told[i].waits = !is_answered && !is_followed && self.must_wait(i, event.seq);
+                if !self.told[i].waits {
+                    self.message(i, is_answered || is_followed, out);
+                }
             }
         }
+    }
+
+    /// Returns whether a message is written while another one is open, so that their words would alternate.
+    fn must_wait(&self, i: usize, now: Seq) -> bool {
+        let messages = &self.story.messages;
+        let open = self.open.filter(|open| *open != self.evicted + i as u64).and_then(|open| messages.get(open));
+        let is_growing = |open: &Message| !open.complete && now.0 - open.last_seq.0 < STILL_GROWING;
+        let message = messages.items().get(i);
+        let is_beside =
+            |open: &Message| message.is_some_and(|m| !m.complete && (&m.ns, &m.node) != (&open.ns, &open.node));
+        open.is_some_and(|open| is_growing(open) && is_beside(open))
     }
 
     /// Whether a message has calls that were not printed, and whose arguments are complete.
@@ -208,7 +227,7 @@ impl Teller {
             false => Vec::new(),
         };
         let thinks = !told.thinking && message.text.is_empty() && !message.reasoning.is_empty();
-        let title = title(message, self.bullet);
+        let title = self.title(message);
         told.seq = message.last_seq;
         if !fresh.is_empty() || !calls.is_empty() || thinks {
             if self.open != Some(number) || revised {
@@ -240,6 +259,23 @@ impl Teller {
             }
         }
         self.told[i] = told;
+    }
+
+    /// Returns a message's label: role, name, node and namespace. Subgraphs of one name that run at once are numbered.
+    fn title(&self, message: &Message) -> String {
+        let node = message.node.as_deref().unwrap_or_default();
+        let name = message.name.as_deref().filter(|name| *name != node).unwrap_or_default();
+        // JavaScript gives even a root node a namespace with its own name.
+        let own = message.ns.last().and_then(|segment| segment.split(':').next());
+        let within = message.ns.len() - usize::from(own == Some(node) && !node.is_empty());
+        let segment = |segment: &Arc<str>| {
+            let name = place(std::slice::from_ref(segment));
+            self.story.messages.sibling(segment).map_or_else(|| name.clone(), |number| format!("{name} #{number}"))
+        };
+        let place = message.ns[..within].iter().map(segment).collect::<Vec<_>>().join("/");
+        let failed = if message.is_error { "error" } else { "" };
+        let parts = [message.role.word(), name, node, &place, failed].into_iter().filter(|part| !part.is_empty());
+        text::clean(&parts.collect::<Vec<_>>().join(&format!(" {} ", self.bullet))).into_owned()
     }
 
     /// Prints text of a message, indented.
@@ -319,7 +355,8 @@ impl Teller {
         let known = match mode {
             "values" => !self.only_values,
             // The end of a stream is printed once.
-            "updates" | "metadata" | "error" | "tasks" | "lifecycle" | "end" => event.data.json().is_some(),
+            "error" => true,
+            "updates" | "metadata" | "tasks" | "lifecycle" | "end" => event.data.json().is_some(),
             name => name.starts_with("messages") && event.data.json().is_some(),
         };
         if !known {
@@ -389,28 +426,8 @@ fn called(call: &ToolCall) -> String {
     format!("{} {}", call.name, text::readable(&call.args))
 }
 
-/// Returns a message's label: role, name, node and namespace.
-fn title(message: &Message, bullet: &str) -> String {
-    let role = match &message.role {
-        projection::Role::Human => "human",
-        projection::Role::Ai => "ai",
-        projection::Role::Tool => "tool",
-        projection::Role::System => "system",
-        projection::Role::Other(word) => word,
-    };
-    let node = message.node.as_deref().unwrap_or_default();
-    let name = message.name.as_deref().filter(|name| *name != node).unwrap_or_default();
-    // JavaScript gives even a root node a namespace with its own name.
-    let own = message.ns.last().and_then(|segment| segment.split(':').next());
-    let within = message.ns.len() - usize::from(own == Some(node) && !node.is_empty());
-    let place = place(&message.ns[..within]);
-    let failed = if message.is_error { "error" } else { "" };
-    let parts = [role, name, node, &place, failed].into_iter().filter(|part| !part.is_empty());
-    text::clean(&parts.collect::<Vec<_>>().join(&format!(" {bullet} "))).into_owned()
-}
-
 /// Returns a namespace without task ids: `sub/inner`.
-fn place(ns: &[std::sync::Arc<str>]) -> String {
+fn place(ns: &[Arc<str>]) -> String {
     ns.iter().map(|segment| segment.split(':').next().unwrap_or_default()).collect::<Vec<_>>().join("/")
 }
 

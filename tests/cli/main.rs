@@ -8,6 +8,7 @@ mod attacks;
 mod bisect;
 mod budgets;
 mod canaries;
+mod cases;
 mod changes;
 mod commands;
 mod compare;

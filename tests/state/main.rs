@@ -29,6 +29,7 @@ mod inbox;
 mod inbox_details;
 mod inbox_rules;
 mod keys;
+mod message_order;
 mod messages;
 mod messages_view;
 mod modes;

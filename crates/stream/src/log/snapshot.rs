@@ -258,7 +258,7 @@ fn compact_history(json: &str) -> String {
     let entries: Vec<&RawValue> = json::from_str(json).unwrap_or_default();
     let messages = |entry: &[(String, &RawValue)]| -> Option<Vec<Option<String>>> {
         let values = entry.iter().find(|(name, _)| name == "values").map(|(_, raw)| raw.get())?;
-        let list = json::from_str::<StateMessages<'_>>(values).ok()?.messages.0;
+        let list = StateMessages::read(values)?.list;
         let id = |raw: &&RawValue| json::from_str::<MessageId<'_>>(raw.get()).ok()?.id.map(Cow::into_owned);
         Some(list.iter().map(id).collect())
     };

@@ -1,7 +1,7 @@
 //! Messages in the newer protocol: a message starts, its blocks start, receive deltas and finish, and the message
 //! finishes.
 
-use super::content::{CallChunk, pieces};
+use super::content::{CallChunk, Piece, pieces};
 use super::message::Role;
 use super::messages::{EventContext, Messages};
 use super::node_path::node_path;
@@ -16,6 +16,7 @@ pub(super) fn apply(messages: &mut Messages, payload: &Payload<'_>, context: &Ev
         let known = event.id.some().and_then(|id| messages.find(id));
         let role = Role::of(event.role.some().unwrap_or("ai"));
         let i = known.unwrap_or_else(|| messages.add(event.id.some(), role, context));
+        messages.see(i, context);
         // JavaScript names the node in the namespace.
         let node = context.ns.last().and_then(|segment| segment.split(':').next());
         let node = node.map(|n| messages.names.get(n));
@@ -37,6 +38,7 @@ pub(super) fn apply(messages: &mut Messages, payload: &Payload<'_>, context: &Ev
             let mut calls = Vec::new();
             let content = event.content.map(pieces).unwrap_or_default();
             message.extend(context.seq, |target| {
+                target.push(Piece::Block(Some(&index), false));
                 calls.extend(content.into_iter().filter_map(|piece| target.push(piece)));
             });
             for call in calls {

@@ -122,10 +122,16 @@ fn non_empty_text(raw: &RawValue) -> Option<Cow<'_, str>> {
 /// A piece of a content as received.
 #[derive(Debug)]
 pub(super) enum Piece<'a> {
+    /// The start of a block of text: its index, and whether it cites sources.
+    Block(Option<&'a str>, bool),
     Text(Cow<'a, str>),
     Reasoning(Cow<'a, str>),
     Refusal(Cow<'a, str>),
-    Note { what: String, size: usize, index: Option<&'a str> },
+    Note {
+        what: String,
+        size: usize,
+        index: Option<&'a str>,
+    },
     Call(CallChunk<'a>),
     Citation(Citation),
 }
@@ -136,16 +142,19 @@ pub(super) fn pieces(raw: &RawValue) -> Vec<Piece<'_>> {
     match text(raw) {
         Some(text) => pieces.push(Piece::Text(text)),
         None if raw.get().starts_with('[') => {
-            Items::of(raw).into_iter().for_each(|block| push_pieces(block, &mut pieces));
+            for (n, block) in Items::of(raw).into_iter().enumerate() {
+                push_pieces(block, n == 0, &mut pieces);
+            }
         }
-        None => push_pieces(raw, &mut pieces),
+        None => push_pieces(raw, true, &mut pieces),
     }
     pieces
 }
 
-/// Parses a block.
-fn push_pieces<'a>(raw: &'a RawValue, pieces: &mut Vec<Piece<'a>>) {
+/// Parses a block. Chunks without an index continue the same block, so the first one of a list may not start another.
+fn push_pieces<'a>(raw: &'a RawValue, is_first: bool, pieces: &mut Vec<Piece<'a>>) {
     if let Some(text) = text(raw) {
+        pieces.extend((!is_first).then_some(Piece::Block(None, false)));
         return pieces.push(Piece::Text(text));
     }
     let note = |what: String, index| Piece::Note { what, size: raw.get().len(), index };
@@ -162,25 +171,41 @@ fn push_pieces<'a>(raw: &'a RawValue, pieces: &mut Vec<Piece<'a>>) {
     let index = field("index").and_then(index_of);
     match &*kind {
         "reasoning" | "thinking" => {
-            pieces.extend(["reasoning", "thinking", "text"].iter().find_map(|name| string(name)).map(Piece::Reasoning));
-            for part in field("summary").map(Items::of).unwrap_or_default() {
-                let fields = Fields::read(part.get()).map(|fields| fields.0).unwrap_or_default();
-                let text = fields.into_iter().rfind(|(key, _)| key == "text");
-                pieces.extend(text.and_then(|(_, raw)| non_empty_text(raw)).map(Piece::Reasoning));
+            let before = pieces.len();
+            pieces.extend(["reasoning", "thinking"].iter().find_map(|name| string(name)).map(Piece::Reasoning));
+            for part in ["summary", "content"].into_iter().filter_map(field).flat_map(Items::of) {
+                let text = Fields::read(part.get()).and_then(|fields| fields.get("text"));
+                pieces.extend(text.and_then(non_empty_text).map(Piece::Reasoning));
             }
+            // Next to a reasoning, the text is the answer.
+            let has_reasoning = pieces.len() > before;
+            pieces.extend(string("text").map(if has_reasoning { Piece::Text } else { Piece::Reasoning }));
         }
         "refusal" => pieces.extend(string("refusal").map(Piece::Refusal)),
         "image" | "image_url" | "input_image" => pieces.push(media("image", &fields, index)),
         "audio" | "input_audio" => pieces.push(media("audio", &fields, index)),
         "video" => pieces.push(media("video", &fields, index)),
-        "file" | "document" | "input_file" | "text-plain" => pieces.push(media("file", &fields, index)),
+        "file" | "document" | "input_file" | "text-plain" | "resource_link" => {
+            pieces.push(media("file", &fields, index));
+        }
+        "resource" => {
+            let inner = field("resource").and_then(|raw| Fields::read(raw.get()));
+            match inner.as_ref().and_then(|inner| inner.get("text")).and_then(non_empty_text) {
+                Some(text) => pieces.extend([Piece::Block(index, false), Piece::Text(text)]),
+                None => pieces.push(media("file", &fields, index)),
+            }
+        }
         "tool_call" | "tool_use" | "tool_call_chunk" | "function_call" => {
             pieces.extend(CallChunk::read(raw).map(Piece::Call))
         }
         // The message also lists these calls outside of its content.
         "input_json_delta" | "invalid_tool_call" => {}
         _ => match (string("text"), field("text").is_some()) {
-            (Some(text), _) => pieces.push(Piece::Text(text)),
+            (Some(text), _) => {
+                let is_cited = ["citations", "annotations"].into_iter().filter_map(field).any(|raw| raw.get() != "[]");
+                pieces.extend((index.is_some() || !is_first).then_some(Piece::Block(index, is_cited)));
+                pieces.push(Piece::Text(text));
+            }
             (None, true) => {}
             // An object without a type is the result of a tool.
             (None, false) if kind.is_empty() => pieces.push(Piece::Text(raw.get().into())),
@@ -214,13 +239,14 @@ fn media<'a>(kind: &str, fields: &[(Cow<'a, str>, &'a RawValue)], index: Option<
     let (mut media, mut size) = (Media::default(), 0);
     media.read(fields, &mut size);
     for (key, raw) in fields {
-        if matches!(&**key, "source" | "image_url" | "input_audio" | "audio" | "file" | "input_image")
+        if matches!(&**key, "source" | "image_url" | "input_audio" | "audio" | "file" | "input_image" | "resource")
             && let Some(Fields(inner)) = Fields::read(raw.get())
         {
             media.read(&inner, &mut size);
         }
     }
-    let labels = [Some(kind.to_string()), media.mime, media.name, media.url];
+    let uri = media.uri.filter(|_| media.name.is_none());
+    let labels = [Some(kind.to_string()), media.name, media.mime, media.url.or(uri)];
     Piece::Note { what: labels.into_iter().flatten().collect::<Vec<_>>().join(" "), size, index }
 }
 
@@ -229,6 +255,8 @@ struct Media {
     mime: Option<String>,
     name: Option<String>,
     url: Option<String>,
+    /// The address of a resource, unless it has a name.
+    uri: Option<String>,
 }
 
 impl Media {
@@ -236,9 +264,10 @@ impl Media {
         for (key, raw) in fields {
             let Some(value) = non_empty_text(raw) else { continue };
             match &**key {
-                "mime_type" | "media_type" | "format" => self.mime = Some(summary(&value, MAX_NAME)),
-                "filename" | "title" | "file_id" => self.name = Some(summary(&value, MAX_NAME)),
-                "base64" | "data" | "file_data" | "url" | "image_url" => match value.strip_prefix("data:") {
+                "mime_type" | "mimeType" | "media_type" | "format" => self.mime = Some(summary(&value, MAX_NAME)),
+                "filename" | "title" | "file_id" | "name" => self.name = Some(summary(&value, MAX_NAME)),
+                "uri" => self.uri = Some(summary(&value, MAX_NAME)),
+                "base64" | "data" | "file_data" | "blob" | "url" | "image_url" => match value.strip_prefix("data:") {
                     Some(data) => {
                         let (mime, data) = data.split_once(',').unwrap_or((data, ""));
                         let mime = mime.split(';').next().filter(|mime| !mime.is_empty());
@@ -261,11 +290,29 @@ pub(super) struct Content {
     pub reasoning: String,
     pub parts: Vec<Part>,
     pub citations: Vec<Citation>,
+    /// The index of the block of text that was pushed last.
+    pub block: Option<Box<str>>,
+    /// Whether the next text begins another block.
+    pub breaks: bool,
 }
 
 impl Content {
-    /// Appends to the text.
+    /// Begins a block of text. Parts of a sentence that cite sources are blocks too, so those are not separated.
+    fn begin_block(&mut self, index: Option<&str>, is_cited: bool) {
+        let continues = index.is_some_and(|index| self.block.as_deref().is_none_or(|known| known == index));
+        self.breaks = !continues && !is_cited && self.citations.is_empty();
+        self.block = index.map(Into::into);
+    }
+
+    /// Appends to the text. Blocks without white space between them are separated.
     pub fn push_text(&mut self, text: &str) {
+        let is_glued = matches!(self.parts.last(), Some(Part::Text(_)))
+            && !self.text.ends_with(char::is_whitespace)
+            && !text.is_empty()
+            && !text.starts_with(char::is_whitespace);
+        if std::mem::take(&mut self.breaks) && is_glued {
+            self.push_text("\n");
+        }
         let from = self.text.len();
         match self.parts.last_mut() {
             _ if text.is_empty() => {}
@@ -343,6 +390,7 @@ impl Content {
     /// Adds a piece, or returns it if it is a tool call.
     pub fn push<'a>(&mut self, piece: Piece<'a>) -> Option<CallChunk<'a>> {
         match piece {
+            Piece::Block(index, is_cited) => self.begin_block(index, is_cited),
             Piece::Text(text) => self.push_text(&text),
             Piece::Reasoning(text) => self.push_reasoning(&text),
             Piece::Refusal(text) => self.push_refusal(&text),
@@ -404,6 +452,55 @@ mod tests {
         assert_eq!((content.text.as_str(), content.reasoning.as_str(), calls), ("abno", "hm", 1));
         assert_eq!(content.parts, [Part::Reasoning(0..2), Part::Text(0..2), Part::Refusal(2..4)]);
         assert_eq!(content.citations, [Citation { title: "S".into(), url: "https://s".into() }]);
+    }
+
+    #[test]
+    fn reasoning_and_text_of_one_block_are_both_kept() {
+        for (json, text, reasoning) in [
+            (r#"[{"type":"reasoning","reasoning":"hm","text":"42"}]"#, "42", "hm"),
+            (r#"[{"type":"thinking","thinking":"hm","text":"42"}]"#, "42", "hm"),
+            (r#"[{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"text":"42"}]"#, "42", "hm"),
+            (r#"[{"type":"reasoning","content":[{"type":"reasoning_text","text":"hm"}]}]"#, "", "hm"),
+            (r#"[{"type":"reasoning","text":"hm"}]"#, "", "hm"),
+        ] {
+            assert_eq!(parse(json), (text.into(), reasoning.into(), 0), "{json}");
+        }
+    }
+
+    #[test]
+    fn blocks_of_text_are_separated() {
+        for (json, text) in [
+            (r#"[{"type":"text","text":"a."},{"type":"text","text":"b."}]"#, "a.\nb."),
+            (r#"["a.","b."]"#, "a.\nb."),
+            (r#"[{"type":"text","text":"a. "},{"type":"text","text":"b."}]"#, "a. b."),
+            (r#"[{"type":"text","text":"a","index":0},{"type":"text","text":"b","index":0}]"#, "ab"),
+            (r#"[{"type":"text","text":"a","citations":[{"url":"https://s"}]},{"type":"text","text":"b"}]"#, "ab"),
+        ] {
+            assert_eq!(parse(json).0, text, "{json}");
+        }
+        let mut content = Content::default();
+        for (index, text) in [("0", "He"), ("0", "llo."), ("1", "Bye"), ("1", ".")] {
+            content.push(Piece::Block(Some(index), false));
+            content.push(Piece::Text(text.into()));
+        }
+        assert_eq!(content.text, "Hello.\nBye.");
+    }
+
+    #[test]
+    fn blocks_of_mcp_tools_are_shown() {
+        for (block, line) in [
+            (r#"{"type":"image","data":"AAAA","mimeType":"image/png"}"#, "[image image/png, 3 B]\n"),
+            (r#"{"type":"resource","resource":{"uri":"file:///n.txt","mimeType":"text/plain","text":"NOTE"}}"#, "NOTE"),
+            (r#"{"type":"resource","resource":{"uri":"file:///n.bin","blob":"AAAA"}}"#, "[file file:///n.bin, 3 B]\n"),
+            (
+                r#"{"type":"resource_link","uri":"file:///d.pdf","name":"d.pdf","mimeType":"application/pdf"}"#,
+                "[file d.pdf application/pdf]\n",
+            ),
+            (r#"{"type":"resource_link","name":"d.pdf","uri":"file:///d.pdf"}"#, "[file d.pdf]\n"),
+            (r#"{"type":"resource_link","uri":"file:///d.pdf"}"#, "[file file:///d.pdf]\n"),
+        ] {
+            assert_eq!(parse(&format!("[{block}]")).0, line, "{block}");
+        }
     }
 
     #[test]

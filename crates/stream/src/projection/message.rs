@@ -107,6 +107,8 @@ pub struct Message {
     pub parts: Vec<Part>,
     /// The sources that it cites.
     pub citations: Vec<Citation>,
+    /// The index of the block of text that is being streamed.
+    pub(super) block: Option<Box<str>>,
     /// The length of the text after each event; see [`Message::text_at`].
     pub spans: Spans,
     /// The same for the reasoning.
@@ -133,6 +135,12 @@ pub struct Message {
     pub token_times: Option<(Timestamp, Timestamp)>,
     /// Whether it was first seen in the server's state, not in the stream.
     pub is_loaded: bool,
+    /// Whether the stream has shown it.
+    pub(super) is_streamed: bool,
+    /// Whether the root graph's state has, or had, it.
+    pub(super) in_state: bool,
+    /// The time by which it is placed among others, if known.
+    pub(super) placed: Option<Timestamp>,
     /// Number of chunks with tokens.
     pub chunks: u64,
     /// Incremented with each change.
@@ -329,10 +337,19 @@ impl Message {
             reasoning: std::mem::take(&mut self.reasoning),
             parts: std::mem::take(&mut self.parts),
             citations: std::mem::take(&mut self.citations),
+            block: self.block.take(),
+            ..Content::default()
         };
         let before = (content.text.len(), content.reasoning.len());
         change(&mut content);
-        Content { text: self.text, reasoning: self.reasoning, parts: self.parts, citations: self.citations } = content;
+        Content {
+            text: self.text,
+            reasoning: self.reasoning,
+            parts: self.parts,
+            citations: self.citations,
+            block: self.block,
+            ..
+        } = content;
         if self.text.len() != before.0 {
             // A placeholder may have become shorter.
             if self.text.len() < before.0 {

@@ -5,13 +5,16 @@ use super::content::{CallChunk, Content, Part, pieces};
 use super::message::{Dialect, Message, Role, ToolCall};
 use super::messages::{EventContext, MAX_CALLS, Messages, Origin, fingerprint};
 use super::node_path::node_path;
+use super::order::Neighbors;
 use super::status::{Origins, StepTimes};
 use super::usage::Usage;
 use crate::protocol::{
-    AdditionalKwargs, Items, MessageOrigin, MessagePair, MessagePayload, Payload, StateMessages, Text,
+    AdditionalKwargs, Fields, Items, MESSAGES, MessageId, MessageOrigin, MessagePair, MessagePayload, Payload,
+    StateMessages, Text, text,
 };
 use crate::source::control_events::begins_run;
-use crate::{MAX_NAME, Namespace, Seq, bounded};
+use crate::{MAX_NAME, Seq, bounded};
+use jiff::Timestamp;
 use runtail_core::json;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -23,11 +26,15 @@ use std::sync::Arc;
 const MAX_LISTED: usize = 200_000;
 /// Maximum number of announced messages remembered until they are sent.
 const MAX_ANNOUNCED: usize = 1024;
+/// The mark of a value that replaces a state's.
+const OVERWRITE: &str = "__overwrite__";
+/// The id in a message that removes all others.
+const REMOVE_ALL: &str = "__remove_all__";
 
 impl MessagePayload<'_> {
     /// Returns the role from `type`, or from `role` if `type` doesn't have it (plain dictionaries, generic chat
     /// messages).
-    pub(super) fn role(&self) -> Role {
+    pub(crate) fn role(&self) -> Role {
         match (self.kind.as_str(), self.role.some()) {
             ("chat" | "ChatMessageChunk" | "", Some(role)) => Role::of(role),
             (kind, _) => Role::of(kind),
@@ -44,8 +51,13 @@ impl Messages {
         }
         let at = payload.event.time();
         let (seq, ns) = (payload.event.seq, payload.ns.clone());
-        let context = EventContext { seq, at, ns, is_snapshot: false, is_later: false };
+        let (sent, replayed) = (payload.event.server_time(), payload.event.replayed);
+        let is_outdated = self.is_outdated(sent, replayed);
+        let order =
+            EventContext { placed: at, is_timed: sent.is_some(), replayed, is_outdated, ..EventContext::default() };
+        let context = EventContext { seq, at, ns, ..order };
         self.starts.apply(payload, at);
+        self.apply_siblings(payload);
         match payload.name {
             "messages" if payload.enveloped => return super::blocks::apply(self, payload, &context),
             "messages" => {
@@ -66,10 +78,12 @@ impl Messages {
                     self.missed.run_began();
                 }
             }
-            "values" if payload.is_root() => self.apply_state(payload.fields().and_then(StateMessages::of), &context),
+            "values" if payload.is_root() => {
+                self.apply_state(payload.fields().and_then(StateMessages::of), &context);
+            }
             "state_update" => {
                 if let Some(values) = payload.checkpoint().and_then(|state| state.values) {
-                    self.apply_state(json::from_str(values.get()).ok(), &context);
+                    self.apply_state(StateMessages::read(values.get()), &context);
                 }
             }
             "updates" => self.apply_updates(payload, &context),
@@ -96,6 +110,7 @@ impl Messages {
         if message.id.some().is_none() {
             self.growing.insert(context.ns.clone(), i);
         }
+        self.see(i, context);
         self.set_origin(i, origin);
         let name = message.name.some().map(|n| self.names.get(n));
         let called = match self.items().get(i) {
@@ -189,30 +204,53 @@ impl Messages {
         }
     }
 
-    /// Applies the values of the server's thread state. `origins` contains the time and run of each message that is in
-    /// the history.
-    pub(super) fn apply_snapshot(&mut self, seq: Seq, values: &str, origins: &Origins) {
+    /// Applies the values of the server's thread state, which was `written` at this time. `origins` contains the time and
+    /// run of each message that is in the history.
+    pub(super) fn apply_snapshot(&mut self, seq: Seq, values: &str, written: Option<Timestamp>, origins: &Origins) {
         self.start_event();
-        let context = EventContext { seq, at: None, ns: Namespace::default(), is_snapshot: true, is_later: true };
         // A state without messages doesn't mean that they were removed: JavaScript returns the state of the graph that
         // ran last, without the values of other graphs.
-        let Ok(StateMessages { messages: Items(list) }) = json::from_str(values) else { return };
-        let (mut counts, mut current) = (HashMap::new(), HashSet::new());
-        for raw in list {
-            let Some(i) = self.apply_listed(raw, &mut counts, &context, &MessageOrigin::default()) else { continue };
-            current.insert(i);
-            let Some(message) = self.get_mut(i) else { continue };
-            let origin = message.id.as_ref().and_then(|id| origins.get(id));
-            let (at, run) = origin.cloned().unwrap_or_default();
-            message.run_id = message.run_id.take().or(run);
-            if message.is_loaded || message.ended_at.is_none() {
-                (message.started_at, message.ended_at) = (message.started_at.or(at), message.ended_at.or(at));
+        let Some(StateMessages { key, list }) = StateMessages::read(values) else { return };
+        self.key = Some(self.names.get(&key));
+        let is_outdated = self.order.streamed.zip(written).is_some_and(|(streamed, written)| streamed > written);
+        let context = EventContext {
+            seq,
+            is_snapshot: true,
+            is_later: true,
+            is_outdated,
+            in_state: true,
+            ..EventContext::default()
+        };
+        let state = self.apply_messages(&list, &context, &MessageOrigin::default(), 0, Some(origins));
+        let numbers: Vec<u64> = state.iter().map(|(_, number)| *number).collect();
+        (self.order.loaded, self.order.written) = (numbers.iter().copied().collect(), written);
+        if is_outdated {
+            return;
+        }
+        // A live event may be newer than the state, but without the server's time that isn't known.
+        let live: HashSet<u64> = match self.order.streamed {
+            Some(_) => HashSet::new(),
+            None => self.last_state.iter().map(|(_, number)| *number).collect(),
+        };
+        for i in 0..self.items().len() {
+            let (message, number) = (&self.items()[i], self.number(i));
+            let is_kept = self.order.loaded.contains(&number) || !message.is_loaded && live.contains(&number);
+            if message.in_state && !is_kept {
+                self.remove(i, &context);
             }
         }
-        // Messages that only older snapshots contained were removed since then.
+        self.last_state = state;
+        self.arrange(&numbers);
+    }
+
+    /// Sets the time and the run of messages by the history.
+    pub(super) fn set_origins(&mut self, origins: &Origins) {
         for i in 0..self.items().len() {
-            if self.items()[i].is_loaded && !current.contains(&i) {
-                self.remove(i, &context);
+            let Some(message) = self.item_mut(i) else { continue };
+            let Some((at, run)) = message.id.as_ref().and_then(|id| origins.get(id)) else { continue };
+            message.run_id = message.run_id.take().or(run.clone());
+            if message.is_loaded || message.ended_at.is_none() {
+                (message.started_at, message.ended_at) = (message.started_at.or(*at), message.ended_at.or(*at));
             }
         }
     }
@@ -236,42 +274,102 @@ impl Messages {
 
     /// Applies a state of the root graph, which contains the whole conversation.
     fn apply_state(&mut self, state: Option<StateMessages<'_>>, context: &EventContext) {
-        let Some(StateMessages { messages: Items(list) }) = state else { return };
-        let mut current = Vec::with_capacity(list.len());
-        let mut counts = HashMap::new();
+        let Some(StateMessages { key, list }) = state else { return };
+        self.key = Some(self.names.get(&key));
         let first = list.len().saturating_sub(MAX_LISTED);
         let earlier = self.missed.earlier(&list).saturating_sub(first);
-        let later = EventContext { at: None, is_later: true, ..context.clone() };
-        for (at, raw) in list.into_iter().skip(first).enumerate() {
-            let hash = fingerprint(&[raw.get()]);
-            // Usually the list has only grown.
-            if let Some(&(before, number)) = self.last_state.get(at)
-                && before == hash
-                && self.get(number).is_none_or(|m| m.id.is_some() && m.removed_at.is_none() && m.is_whole)
-            {
-                // Don't add evicted messages again as if they were new.
-                current.push((hash, number));
-                continue;
-            }
-            let context = if at < earlier { &later } else { context };
-            if let Some(i) = self.apply_listed(raw, &mut counts, context, &MessageOrigin::default()) {
-                current.push((hash, self.number(i)));
-            }
+        let context = EventContext { in_state: true, ..context.clone() };
+        let current = self.apply_messages(&list[first..], &context, &MessageOrigin::default(), earlier, None);
+        let state: Vec<u64> = current.iter().map(|(_, number)| *number).collect();
+        self.set_state(current, &context);
+        if !context.is_outdated {
+            self.arrange(&state);
         }
-        self.set_state(current, context);
     }
 
     /// Applies `{node: {messages: …}}`, the writes of nodes.
     fn apply_updates(&mut self, payload: &Payload<'_>, context: &EventContext) {
         for write in payload.writes() {
-            let Some(messages) = write.fields().and_then(|fields| fields.get("messages")) else { continue };
+            let context = EventContext { in_state: payload.is_root(), ..context.clone() };
             let origin = MessageOrigin { langgraph_node: Text(Some(write.node.clone())), ..MessageOrigin::default() };
-            let list = if messages.get().starts_with('[') { Items::of(messages) } else { vec![messages] };
-            let mut counts = HashMap::new();
-            for raw in list {
-                self.apply_listed(raw, &mut counts, context, &origin);
+            let key = self.key.clone().filter(|_| payload.is_root()).unwrap_or_else(|| MESSAGES.into());
+            for written in write.values(&key) {
+                let replacement = overwritten(written);
+                if replacement.is_some() {
+                    self.remove_own(0..self.items().len(), payload.is_root(), &context);
+                }
+                let messages = replacement.unwrap_or(written);
+                let list = if messages.get().starts_with('[') { Items::of(messages) } else { vec![messages] };
+                self.apply_messages(&list, &context, &origin, 0, None);
             }
         }
+    }
+
+    /// Applies a list of messages in its order: a state, or what a node wrote. The first `earlier` ones may be older than the
+    /// event. Returns the fingerprint and the number of each.
+    fn apply_messages(
+        &mut self,
+        list: &[&RawValue],
+        context: &EventContext,
+        origin: &MessageOrigin<'_>,
+        earlier: usize,
+        origins: Option<&Origins>,
+    ) -> Vec<(u64, u64)> {
+        let mut current: Vec<(u64, u64)> = Vec::with_capacity(list.len());
+        let (mut counts, mut next_known) = (HashMap::new(), None);
+        let mut context = context.clone();
+        let at = context.at;
+        for (n, raw) in list.iter().enumerate() {
+            let hash = fingerprint(&[raw.get()]);
+            // Usually the list has only grown.
+            if let Some(&(before, number)) = self.last_state.get(n)
+                && before == hash
+                && self.get(number).is_none_or(|m| {
+                    m.id.is_some()
+                        && (m.removed_at.is_none() || context.is_outdated)
+                        && m.is_whole
+                        && !context.is_snapshot
+                })
+            {
+                // Don't add evicted messages again as if they were new.
+                current.push((hash, number));
+                continue;
+            }
+            if !context.is_snapshot {
+                (context.is_later, context.at) = (n < earlier, at.filter(|_| n >= earlier));
+            }
+            if context.in_state {
+                let after = self.next_known(list, n, &mut next_known);
+                context.neighbors = Neighbors { before: current.last().map(|(_, number)| *number), after };
+            }
+            if let Some(origins) = origins {
+                let id = json::from_str::<MessageId<'_>>(raw.get()).ok().and_then(|message| message.id);
+                context.placed = id.and_then(|id| origins.get(&*id)).and_then(|(at, _)| *at);
+            }
+            if let Some(i) = self.apply_listed(raw, &mut counts, &context, origin) {
+                current.push((hash, self.number(i)));
+            }
+        }
+        if let Some((_, last)) = current.last().filter(|_| context.in_state && !context.is_snapshot) {
+            self.continue_after(*last);
+            self.order.streamed = context.placed.filter(|_| context.is_timed).max(self.order.streamed);
+        }
+        current
+    }
+
+    /// Returns the first known message behind a position of a list. `cache` has the last answer and its position.
+    fn next_known(&self, list: &[&RawValue], n: usize, cache: &mut Option<(usize, Option<u64>)>) -> Option<u64> {
+        if let Some((_, number)) = cache.filter(|(at, _)| *at > n) {
+            return number;
+        }
+        let known = |raw: &&RawValue| {
+            let id = json::from_str::<MessageId<'_>>(raw.get()).ok()?.id?;
+            self.find(&id).map(|i| self.number(i))
+        };
+        let found = list.iter().enumerate().skip(n + 1).find_map(|(at, raw)| Some((at, known(raw)?)));
+        let (at, number) = found.map_or((list.len(), None), |(at, number)| (at, Some(number)));
+        *cache = Some((at, number));
+        number
     }
 
     /// Applies a message of a list. `counts` tells equal messages without ids apart. Returns the message's index.
@@ -307,13 +405,16 @@ impl Messages {
         origin: &MessageOrigin<'_>,
     ) -> Option<usize> {
         if message.kind.is("remove") {
-            match message.id.some()? {
-                "__remove_all__" => self.remove_all(context),
-                id => {
-                    let i = self.find(id)?;
-                    self.remove(i, context);
-                }
-            }
+            let id = message.id.some()?;
+            let removed = match id {
+                REMOVE_ALL => 0..self.items().len(),
+                id => self.find(id).map(|i| i..i + 1)?,
+            };
+            let is_root = match origin.langgraph_checkpoint_ns.some() {
+                Some(path) => !path.contains('|'),
+                None => context.ns.is_empty(),
+            };
+            self.remove_own(removed, is_root, context);
             return None;
         }
         let has_role = message.kind.some().is_some() || message.role.some().is_some();
@@ -331,19 +432,30 @@ impl Messages {
             }
             i
         });
-        self.set_origin(i, origin);
+        // What a node passes on, it didn't write.
+        let is_passed_on = |m: &Message| context.in_state && (m.in_state && m.is_streamed || m.role == Role::Human);
+        if known.is_none() || !self.items().get(i).is_some_and(is_passed_on) {
+            self.set_origin(i, origin);
+        }
+        self.see(i, context);
         let name = message.name.some().map(|n| self.names.get(n));
+        let removed_at = match context.is_outdated {
+            true if context.is_snapshot || !context.in_state => self.items().get(i).and_then(|m| m.removed_at),
+            true if !self.order.loaded.contains(&self.number(i)) => Some(context.seq),
+            _ => None,
+        };
         let target = self.get_mut(i)?;
+        target.in_state |= context.in_state;
         let mut changed = known.is_none();
         if let Some(name) = name.filter(|n| target.name.as_ref() != Some(n)) {
             target.name = Some(name);
             changed = true;
         }
         changed |= target.become_whole(message, complete, context);
-        changed |= target.complete != complete || target.removed_at.is_some();
+        changed |= target.complete != complete || target.removed_at.is_some() != removed_at.is_some();
         target.complete = complete;
         target.is_whole |= complete;
-        target.removed_at = None;
+        target.removed_at = removed_at.map(|seq| target.removed_at.unwrap_or(seq));
         if changed {
             target.touch(context.seq, context.at);
             self.link_calls(i);
@@ -399,6 +511,13 @@ fn outside<'a>(ns: &'a [Arc<str>], node: &str) -> impl Iterator<Item = &'a str> 
 /// Returns the step of the root graph; none for subgraphs, which count their own steps.
 pub(super) fn step_of(origin: &MessageOrigin<'_>) -> Option<i64> {
     origin.langgraph_step.0.filter(|_| !origin.langgraph_checkpoint_ns.as_str().contains('|'))
+}
+
+/// Returns the value that replaces a state's, instead of being added to it.
+fn overwritten(value: &RawValue) -> Option<&RawValue> {
+    let fields = Fields::read(value.get())?;
+    let is_typed = fields.get("type").and_then(text).is_some_and(|kind| kind == OVERWRITE);
+    if is_typed { fields.get("value") } else { fields.get(OVERWRITE) }
 }
 
 fn content_fingerprint(message: &MessagePayload<'_>) -> u64 {
@@ -550,7 +669,9 @@ impl Message {
         }
         content.parts = self.position_calls(content.parts, &inline);
         changed |= self.replace_content(content, context.seq);
-        if let Some(usage) = message.usage_metadata.and_then(Usage::read).filter(|u| self.usage != Some(*u)) {
+        // The server's state has the usage of some messages among the other arguments.
+        let usage = message.usage_metadata.and_then(Usage::read).or_else(|| extra.usage_metadata.and_then(Usage::read));
+        if let Some(usage) = usage.filter(|u| self.usage != Some(*u)) {
             self.usage = Some(usage);
             changed = true;
         }

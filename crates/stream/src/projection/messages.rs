@@ -2,24 +2,30 @@
 
 use super::message::{Message, Role, ToolCall};
 use super::missed::Missed;
+use super::order::{Neighbors, Order};
 use super::rows::Weigh;
+use super::siblings::Siblings;
 use super::spans::Spans;
 use super::starts::Starts;
+use crate::protocol::Payload;
 use crate::{Interner, Namespace, Seq};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Messages kept; the oldest quarter is evicted when there are more.
 const MAX_MESSAGES: usize = 20_000;
 /// Maximum number of tool calls kept per message, far more than a model makes.
 pub(super) const MAX_CALLS: usize = 1_000;
+/// Number of newest messages that may still change.
+const GROWING: usize = 256;
 /// Maximum share of a single text in the memory of all messages.
 const TEXT_PART: usize = 8;
 
 /// The event being processed.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct EventContext {
     pub seq: Seq,
     /// Its time, if known.
@@ -29,6 +35,17 @@ pub(super) struct EventContext {
     pub is_snapshot: bool,
     /// Whether its messages may be older, perhaps of another run. Then `at` is `None`.
     pub is_later: bool,
+    /// The time by which new messages are placed, if known, and whether it is the server's.
+    pub placed: Option<Timestamp>,
+    pub is_timed: bool,
+    /// Whether the server sent it from its store.
+    pub replayed: bool,
+    /// Whether a newer state is known.
+    pub is_outdated: bool,
+    /// Whether it lists messages of the root graph's state.
+    pub in_state: bool,
+    /// The neighbors of the current message in its list.
+    pub neighbors: Neighbors,
 }
 
 /// Where a message comes from.
@@ -62,6 +79,10 @@ pub struct Messages {
     pub(super) starts: Starts,
     /// What the stream may have missed.
     pub(super) missed: Missed,
+    pub(super) order: Order,
+    /// The key of the messages in the root graph's state, if known.
+    pub(super) key: Option<Arc<str>>,
+    siblings: Siblings,
     /// The newest call with each id: its message and its index there.
     calls: HashMap<Box<str>, (usize, usize)>,
     /// Tool results whose calls are not known yet.
@@ -86,7 +107,7 @@ impl Default for MaxBytes {
 }
 
 impl Messages {
-    /// Returns all messages in order of first appearance, including those marked as removed from the state.
+    /// Returns all messages in order of arrival; see [`Messages::in_order`].
     pub fn items(&self) -> &[Message] {
         &self.items
     }
@@ -109,6 +130,21 @@ impl Messages {
     /// Returns the indexes of the messages that the newest event touched, possibly with duplicates.
     pub(super) fn touched(&self) -> &[usize] {
         &self.touched
+    }
+
+    /// Returns the number of a subgraph, given by its segment of a namespace, among others of the same name in one step.
+    pub fn sibling(&self, segment: &str) -> Option<usize> {
+        self.siblings.number(segment)
+    }
+
+    /// Finds the subgraphs that run at once.
+    pub(super) fn apply_siblings(&mut self, payload: &Payload<'_>) {
+        if let Some(first) = self.siblings.apply(payload) {
+            // Its name changed, because there is another one now.
+            let named = |message: &&mut Message| message.ns.contains(&first);
+            let newest = self.items.iter_mut().rev().take(GROWING);
+            newest.filter(named).for_each(|message| message.rev = message.rev.wrapping_add(1));
+        }
     }
 
     /// Returns how long before the newest event the model call of its message started, if known.
@@ -218,6 +254,11 @@ impl Messages {
         self.items.get_mut(i)
     }
 
+    /// Returns a message without counting it as touched.
+    pub(super) fn item_mut(&mut self, i: usize) -> Option<&mut Message> {
+        self.items.get_mut(i)
+    }
+
     /// Returns the messages without a known time.
     pub(super) fn untimed(&mut self) -> impl Iterator<Item = &mut Message> {
         self.items.iter_mut().filter(|message| message.ended_at.is_none())
@@ -256,6 +297,7 @@ impl Messages {
             reasoning: String::new(),
             parts: Vec::new(),
             citations: Vec::new(),
+            block: None,
             spans: Spans::default(),
             reasoning_spans: Spans::default(),
             tool_calls: Vec::new(),
@@ -270,6 +312,9 @@ impl Messages {
             called: None,
             token_times: None,
             is_loaded: context.is_snapshot,
+            is_streamed: false,
+            in_state: false,
+            placed: context.placed,
             chunks: 0,
             rev: 0,
             rewrites: 0,
@@ -282,6 +327,8 @@ impl Messages {
         let weight = self.items[i].weight();
         self.items[i].weighed = weight;
         self.bytes += weight;
+        self.place(i, context);
+        self.see(i, context);
         i
     }
 
@@ -295,20 +342,28 @@ impl Messages {
         self.unnamed.entry(fingerprint).or_default().push(i);
     }
 
-    /// Marks a message as removed from the state.
+    /// Marks a message as removed from the state, unless a newer state has it.
     pub(super) fn remove(&mut self, i: usize, context: &EventContext) {
+        let is_current = context.is_outdated && self.order.loaded.contains(&self.number(i));
         if let Some(message) = self.items.get_mut(i)
             && message.removed_at.is_none()
+            && !is_current
         {
             message.removed_at = Some(context.seq);
             message.touch(context.seq, context.at);
         }
     }
 
-    /// Marks all messages as removed.
-    pub(super) fn remove_all(&mut self, context: &EventContext) {
-        for i in 0..self.items.len() {
-            self.remove(i, context);
+    /// Marks messages as removed that are those of the event's own graph: the root graph, or a subgraph with its own state.
+    pub(super) fn remove_own(&mut self, range: Range<usize>, is_root: bool, context: &EventContext) {
+        for i in range {
+            let is_own = self.items.get(i).is_some_and(|message| match is_root {
+                true => message.in_state || message.ns.is_empty(),
+                false => !message.in_state && !message.ns.is_empty() && message.ns == context.ns,
+            });
+            if is_own {
+                self.remove(i, context);
+            }
         }
     }
 
@@ -334,6 +389,7 @@ impl Messages {
     fn evict(&mut self, count: usize) {
         self.bytes -= self.items.drain(..count).map(|message| message.weighed).sum::<usize>();
         self.evicted += count as u64;
+        self.order.evict(count);
         let shift = |i: &mut usize| {
             let is_kept = *i >= count;
             *i = i.wrapping_sub(count);
@@ -381,13 +437,7 @@ mod tests {
     use super::*;
 
     fn context(seq: u64) -> EventContext {
-        EventContext {
-            seq: Seq(seq),
-            at: Some(Timestamp::UNIX_EPOCH),
-            ns: [].into(),
-            is_snapshot: false,
-            is_later: false,
-        }
+        EventContext { seq: Seq(seq), at: Some(Timestamp::UNIX_EPOCH), ..EventContext::default() }
     }
 
     #[test]

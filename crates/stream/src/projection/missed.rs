@@ -60,6 +60,7 @@ impl Messages {
     pub(super) fn apply_item(&mut self, item: &Item) {
         if let Item::Record(Record::Gap { .. }) = item {
             self.missed.gap();
+            self.mark_gap();
             self.starts.gap();
         }
     }

@@ -16,9 +16,11 @@ mod metrics;
 mod missed;
 mod node_path;
 mod node_sums;
+mod order;
 mod rates;
 mod redact;
 mod rows;
+mod siblings;
 mod spans;
 mod starts;
 mod status;
@@ -191,11 +193,13 @@ impl Projections {
         self.status.apply_snapshot(event.seq, event.at, &fields);
         // Prefer the current state: the thread's own values are those of its last run.
         let loaded = ThreadState::values_of(fields.state).or_else(|| ThreadState::values_of(fields.thread));
+        let origins = self.status.origins();
         if let Some(loaded) = loaded {
             let written = self.status.state().and_then(|state| state.created_at);
             self.values.apply_snapshot(event, loaded.get(), written);
-            self.messages.apply_snapshot(event.seq, loaded.get(), &self.status.origins());
+            self.messages.apply_snapshot(event.seq, loaded.get(), written, &origins);
         }
+        self.messages.set_origins(&origins);
         if fields.history.is_some() {
             self.messages.time_by_steps(&self.status.step_times());
             self.timeline.forget_records();

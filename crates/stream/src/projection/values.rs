@@ -5,6 +5,8 @@ use super::rows::{Rows, Weigh, namespace_weight};
 use crate::protocol::{Fields, Items, Payload};
 use crate::{Event, Interner, Namespace, Seq};
 use jiff::Timestamp;
+use runtail_core::json;
+use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -17,6 +19,8 @@ const MAX_REMEMBERED: usize = 64 << 20;
 /// Maximum number of keys compared per state. Larger states are mostly data stored under generated keys, and comparing
 /// a million of them would cost far more than processing the event.
 const MAX_KEYS: usize = 256;
+/// Maximum size of a value in bytes that is parsed to compare it.
+const MAX_PARSED: usize = 8 << 20;
 
 /// The state after one event.
 #[derive(Debug, Clone, PartialEq)]
@@ -255,7 +259,9 @@ impl Values {
             let name = self.names.get(name);
             let from = offset(whole, text);
             ranges.push((name.clone(), from, from + text.len()));
-            keys.push(KeyState { name, size: text.len(), changed: known != Some(text) });
+            // The server writes some values of a state differently than in its stream.
+            let is_same = |known: &str| known == text || source == StateSource::Server && means_same(known, text);
+            keys.push(KeyState { name, size: text.len(), changed: !known.is_some_and(is_same) });
         }
         // JavaScript and Aegra report an interrupt in a state without other keys. Later states are not compared with it.
         let is_interrupt_only = keys.is_empty() && interrupts > 0;
@@ -294,6 +300,42 @@ impl Values {
     }
 }
 
+/// Returns whether two values mean the same: their keys may have another order, and missing, null and empty arguments of a
+/// message are equal, also where they moved to its `additional_kwargs`.
+fn means_same(a: &str, b: &str) -> bool {
+    let read = |text: &str| {
+        let mut value = json::from_str::<Value>(text).ok().filter(|_| text.len() <= MAX_PARSED)?;
+        normalize(&mut value);
+        Some(value)
+    };
+    read(a).is_some_and(|a| Some(a) == read(b))
+}
+
+fn normalize(value: &mut Value) {
+    let is_empty = |value: &Value| match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => false,
+    };
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(normalize),
+        Value::Object(fields) => {
+            if let Some(Value::Object(moved)) = fields.get_mut("additional_kwargs").map(Value::take) {
+                for (name, moved) in moved {
+                    let field = fields.entry(name).or_insert(Value::Null);
+                    if is_empty(field) {
+                        *field = moved;
+                    }
+                }
+                fields.retain(|_, field| !is_empty(field));
+            }
+            fields.values_mut().for_each(normalize);
+        }
+        _ => {}
+    }
+}
+
 /// Returns the byte offset of a part in the text that it is borrowed from.
 fn offset(whole: &str, part: &str) -> usize {
     part.as_ptr() as usize - whole.as_ptr() as usize
@@ -322,6 +364,17 @@ impl LastState {
 mod tests {
     use super::*;
     use crate::Data;
+
+    #[test]
+    fn values_that_mean_the_same_are_equal() {
+        let streamed =
+            r#"[{"id":"1","content":"hi","usage_metadata":{"input_tokens":1},"additional_kwargs":{},"name":null}]"#;
+        let stored = r#"[{"content":"hi","id":"1","usage_metadata":null,"additional_kwargs":{"usage_metadata":{"input_tokens":1},"invalid_tool_calls":[]}}]"#;
+        assert!(means_same(streamed, stored));
+        for (a, b) in [(streamed, "[]"), (r#"{"a":null}"#, "{}"), (r#"[{"a":[]}]"#, "[{}]"), ("1", "2")] {
+            assert!(!means_same(a, b), "{a} {b}");
+        }
+    }
 
     fn apply(values: &mut Values, seq: u64, ns: &str, data: &str) {
         apply_named(values, seq, "values", ns, data);

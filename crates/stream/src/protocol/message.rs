@@ -110,13 +110,15 @@ pub(crate) struct RequestedCall<'a> {
     pub name: Text<'a>,
 }
 
-/// `additional_kwargs`: reasoning and refusals that some models put next to the content.
+/// `additional_kwargs`: reasoning and refusals that some models put next to the content, and the usage in some states.
 #[derive(Deserialize, Default)]
 pub(crate) struct AdditionalKwargs<'a> {
     #[serde(default, borrow)]
     pub reasoning_content: LongText<'a>,
     #[serde(default, borrow)]
     pub refusal: LongText<'a>,
+    #[serde(default, borrow)]
+    pub usage_metadata: Option<&'a RawValue>,
 }
 
 impl<'a> AdditionalKwargs<'a> {

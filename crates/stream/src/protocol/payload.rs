@@ -62,9 +62,24 @@ impl<'a> Write<'a> {
         Write { node, json, fields: OnceCell::new() }
     }
 
-    /// Returns the fields of the update, if it is an object.
+    /// Returns the fields of the update, if it is an object, or a list of such updates, as tools write that return commands.
     pub fn fields(&self) -> Option<&Fields<'a>> {
-        self.fields.get_or_init(|| Fields::read(self.json)).as_ref()
+        let all = || {
+            let updates = Items::read(self.json)?.0;
+            let read = |raw: &&'a RawValue| Fields::read(raw.get()).filter(|fields| fields.get("content").is_none());
+            let fields: Option<Vec<Fields<'a>>> = updates.iter().filter(|raw| raw.get() != "null").map(read).collect();
+            Some(Fields(fields?.into_iter().flat_map(|fields| fields.0).collect()))
+        };
+        self.fields.get_or_init(|| Fields::read(self.json).or_else(all)).as_ref()
+    }
+
+    /// Returns what the update, or each one of a list, writes to a key.
+    pub fn values(&self, key: &str) -> Vec<&'a RawValue> {
+        let of = |json: &'a str| Fields::read(json)?.get(key);
+        match Items::read(self.json) {
+            Some(Items(updates)) => updates.into_iter().filter_map(|raw| of(raw.get())).collect(),
+            None => of(self.json).into_iter().collect(),
+        }
     }
 }
 

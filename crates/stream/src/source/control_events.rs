@@ -2,7 +2,7 @@
 
 use crate::Data;
 use crate::protocol::ModeTuple;
-use crate::protocol::{Failure, Metadata, StateInterrupts};
+use crate::protocol::{Metadata, StateInterrupts, reason};
 use runtail_core::json;
 
 /// Maximum length of an error text, in bytes. Some errors contain a whole state.
@@ -21,16 +21,13 @@ pub(crate) fn begins_run(name: &str, data: &str) -> bool {
     metadata.run_id.some().is_some() && metadata.status.some().is_none() && is_first
 }
 
-/// Returns the text of an `error` event (`{error, message}`, or a bare string) as one line of limited length. The event
-/// keeps the full text.
+/// Returns the text of an `error` event as one line of limited length. The event keeps the full text.
 pub fn error_text(text: &str) -> String {
-    let text = match json::from_str::<Failure<'_>>(text) {
-        Ok(Failure { error: Some(error), message: Some(message) }) => format!("{error}: {message}"),
-        Ok(Failure { error: Some(text), message: None } | Failure { error: None, message: Some(text) }) => {
-            text.into_owned()
-        }
-        _ => json::from_str::<String>(text).unwrap_or_else(|_| text.to_string()),
-    };
+    one_line(&reason(text).unwrap_or_else(|| "no reason reported".into()))
+}
+
+/// Returns a text as one line of limited length.
+pub(crate) fn one_line(text: &str) -> String {
     let mut line = text.lines().collect::<Vec<_>>().join(" ");
     if line.len() > ERROR_TEXT {
         line.truncate(runtail_core::text::head(&line, ERROR_TEXT).len());
@@ -57,7 +54,27 @@ mod tests {
 
     #[test]
     fn error_text_is_one_short_line() {
-        assert_eq!(error_text(r#"{"error":"ValueError","message":"one\ntwo"}"#), "ValueError: one two");
+        for (error, text) in [
+            (r#"{"error":"ValueError","message":"one\ntwo"}"#, "ValueError: one two"),
+            (
+                r#"{"error":{"type":"overloaded_error","message":"Overloaded","status":529}}"#,
+                "overloaded_error: Overloaded",
+            ),
+            (r#"{"type":"error","error":{"type":"api_error","message":"down"}}"#, "api_error: down"),
+            (r#"{"name":"TypeError","message":"x is undefined"}"#, "TypeError: x is undefined"),
+            (r#"{"detail":"Thread is busy"}"#, "Thread is busy"),
+            (r#"{"error":"Timeout","message":null}"#, "Timeout"),
+            (r#"{"status":500}"#, r#"{"status":500}"#),
+            ("<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>", "502 Bad Gateway"),
+            ("<!DOCTYPE html><body><h1>Down</h1><p>Later</p></body>", "Down Later"),
+            ("oops", "oops"),
+            ("", "no reason reported"),
+            ("null", "no reason reported"),
+            (r#"{"error":null,"message":""}"#, "no reason reported"),
+            ("{}", "no reason reported"),
+        ] {
+            assert_eq!(error_text(error), text, "{error}");
+        }
         let long = error_text(&format!("\"a{}\"", "é".repeat(1_000_000)));
         assert!(long.ends_with("é…") && long.len() < ERROR_TEXT + 4, "{}", long.len());
     }

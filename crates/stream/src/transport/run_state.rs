@@ -1,8 +1,9 @@
 //! Determines the state of a run whose stream has closed from the server's records.
 
+use crate::Outcome;
+use crate::source::control_events::one_line;
 use crate::transport::connection::RunState;
 use crate::transport::server::{is_endpoint_missing, kind};
-use crate::{Outcome, error_text};
 use runtail_api::{AgentServer, ApiError, Kind, ServerKind};
 use runtail_core::model::{Run, Thread};
 use serde_json::Value;
@@ -135,7 +136,7 @@ fn question_in_state(state: &Value) -> Option<String> {
 }
 
 fn question(value: &Value) -> String {
-    let text = error_text(&value.to_string());
+    let text = one_line(&value.as_str().map_or_else(|| value.to_string(), str::to_string));
     let mut short: String = text.chars().take(MAX_QUESTION_CHARS).collect();
     if short.len() < text.len() {
         short.push('…');

@@ -8,6 +8,7 @@ use runtail_api::{ApiError, Kind};
 use runtail_core::json;
 use runtail_core::model::FailureCard;
 use runtail_core::text;
+use runtail_stream::projection::Role;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -42,7 +43,13 @@ fn of_state(state: &str) -> RowDetail {
         values: Value,
     }
     let Ok(State { values: Value::Object(values) }) = json::from_str(state) else { return RowDetail::default() };
-    let messages = values.get("messages").and_then(Value::as_array);
+    let is_message = |value: &Value| {
+        let word = value["type"].as_str().or_else(|| value["role"].as_str()).unwrap_or_default();
+        value.get("content").is_some() && !matches!(Role::of(word), Role::Other(_))
+    };
+    let lists = || values.values().filter_map(Value::as_array);
+    let other = || lists().find(|list| list.first().is_some_and(is_message));
+    let messages = values.get("messages").and_then(Value::as_array).or_else(other);
     match messages.and_then(|messages| messages.last()?.as_object()) {
         Some(message) => RowDetail { title: "last message".into(), rows: vec![of_message(message)], hidden: 0 },
         None if values.is_empty() => RowDetail::default(),
@@ -117,6 +124,17 @@ mod tests {
     fn rows(values: Value) -> (String, Vec<(String, String)>) {
         let detail = of_state(&json!({"values": values, "next": ["tools"]}).to_string());
         (detail.title, detail.rows)
+    }
+
+    #[test]
+    fn messages_under_another_key_are_found() {
+        let case = include_str!("../../../../tests/fixtures/cases/08-messages-under-another-key/state.json");
+        let detail = of_state(case);
+        assert_eq!(
+            (detail.title.as_str(), detail.rows),
+            ("last message", vec![("ai".into(), "Done, refunded.".into())])
+        );
+        assert_eq!(rows(json!({"notes": [{"content": "x"}]})).0, "state");
     }
 
     #[test]

@@ -89,7 +89,9 @@ impl Viewer {
                     let unanswered = self.unanswered(open);
                     let today = self.today();
                     let place = &mut self.places[view as usize];
-                    self.blocks.prepare(&self.projections, unanswered, width, (&self.tz, today), place);
+                    if self.blocks.prepare(&self.projections, unanswered, width, (&self.tz, today), place) {
+                        self.find.forget(view as usize);
+                    }
                 }
                 View::Timeline => {
                     let place = &mut self.places[view as usize];

@@ -81,13 +81,18 @@ impl Viewer {
         let most = key.saturating_add(MAX_CHECKED);
         while key < end.min(most) && !part.is_full() {
             let is_run = view == View::Timeline && format != Format::Jsonl;
-            if !is_run && !self.is_visible(exported(view, format), key) {
+            // The records of messages are written in the order of their events.
+            let shown = match (exported(view, format), format) {
+                (View::Messages, Format::Jsonl) => self.projections.messages.position_of(key).unwrap_or(key),
+                _ => key,
+            };
+            if !is_run && !self.is_visible(exported(view, format), shown) {
                 key += 1;
                 continue;
             }
             match format {
                 Format::Jsonl => {
-                    let seq = self.export_seq(exported(view, format), key);
+                    let seq = self.export_seq(exported(view, format), shown);
                     after = self.record(seq.filter(|seq| *seq > after), after, part);
                 }
                 format => self.entry(view, format, key, part),
@@ -226,7 +231,7 @@ impl Viewer {
     fn entry(&self, view: View, format: Format, key: u64, part: &mut Part) {
         let is_text = format == Format::Text;
         match view {
-            View::Messages => match self.projections.messages.get(key) {
+            View::Messages => match self.projections.messages.at(key) {
                 Some(message) if is_text => self.plain_message(message, part),
                 Some(message) => self.markdown_message(message, part),
                 None => {}
@@ -305,7 +310,7 @@ impl Viewer {
             author.push_str(&format!(" · {}", clean(part)));
         }
         if !message.ns.is_empty() {
-            author.push_str(&format!(" in {}", clean(&views::namespace(&message.ns))));
+            author.push_str(&format!(" in {}", clean(&views::place_of(&message.ns, &self.projections.messages))));
         }
         format!("{author} · {}", views::clock(message.started_at, &self.tz))
     }
@@ -313,7 +318,7 @@ impl Viewer {
     fn plain_message(&self, message: &Message, part: &mut Part) {
         part.text(format!("── {}\n", self.author_line(message)));
         if message.removed_at.is_some() {
-            part.text("(no longer in the state)\n");
+            part.text("(removed from state)\n");
         }
         for text in [&message.reasoning, &message.text] {
             if !text.is_empty() {
@@ -329,7 +334,7 @@ impl Viewer {
     fn markdown_message(&self, message: &Message, part: &mut Part) {
         part.text(format!("## {}\n\n", self.author_line(message)));
         if message.removed_at.is_some() {
-            part.text("*Removed by the graph.*\n\n");
+            part.text("*Removed from state.*\n\n");
         }
         if !message.reasoning.is_empty() {
             for line in clean_lines(message.reasoning.trim_end()).lines() {

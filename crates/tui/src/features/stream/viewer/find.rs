@@ -236,7 +236,7 @@ impl Viewer {
     }
 
     fn message(&self, key: u64) -> Option<&Message> {
-        self.projections.messages.get(key)
+        self.projections.messages.at(key)
     }
 
     /// Returns the entries that changed since the last scan, among those already scanned.
@@ -251,6 +251,7 @@ impl Viewer {
         // A tool result is searched with its call.
         numbered
             .flat_map(|(key, message)| std::iter::once(key).chain(messages.asked(message).and(message.call_message)))
+            .filter_map(|number| messages.position_of(number))
             .filter(|key| index.known_result(*key).is_some())
             .collect()
     }

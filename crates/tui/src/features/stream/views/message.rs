@@ -1,6 +1,6 @@
 //! The lines of the Messages view.
 
-use super::{Clock, clock, first_token, namespace};
+use super::{Clock, clock, first_token, place_of};
 use crate::widgets::line::{Line, Tone, marked, wrap};
 use crate::widgets::markdown::{Flow, Measure};
 use runtail_core::json;
@@ -121,7 +121,7 @@ impl Layout<'_> {
         if !self.context.first {
             lines.push((Line::new(), message.first_seq));
         }
-        lines.push((heading(message, width, &self.context.clock), message.first_seq));
+        lines.push((heading(message, self.context), message.first_seq));
         self.lines(lines);
         for part in &message.parts {
             match part {
@@ -257,7 +257,8 @@ fn boundary(text: &str, at: usize) -> usize {
     line.unwrap_or(at)
 }
 
-fn heading(message: &Message, width: usize, times: &Clock<'_>) -> Line {
+fn heading(message: &Message, context: &MessageContext<'_>) -> Line {
+    let width = context.measure.width;
     let mut line = Line::of(Tone::Strong, message.role.word());
     if let Some(name) = &message.name {
         line.push(Tone::Dim, &format!(" {name}"));
@@ -274,13 +275,13 @@ fn heading(message: &Message, width: usize, times: &Clock<'_>) -> Line {
     };
     if !place.is_empty() {
         line.push(Tone::Dim, " in ");
-        line.push(Tone::Ns, &namespace(place));
+        line.push(Tone::Ns, &place_of(place, context.messages));
     }
     if message.removed_at.is_some() {
-        line.push(Tone::Dim, "  ■ no longer in the state");
+        line.push(Tone::Dim, "  ■ removed from state");
     }
     // Less important parts are dropped first.
-    let clock = clock(message.started_at, times);
+    let clock = clock(message.started_at, &context.clock);
     let rates = (message.role == Role::Ai).then(|| rates(message)).flatten();
     let usage = message.usage.as_ref().map(used);
     let mut room = width.saturating_sub(line.width() + 2 + clock.len());
@@ -392,7 +393,7 @@ fn result(answer: &Message, call: Option<&ToolCall>, width: usize) -> Vec<(Line,
         *first = std::mem::take(first).right(Tone::Dim, &took);
     }
     if answer.removed_at.is_some() {
-        lines.push(Line::of(Tone::Dim, "  ■ no longer in the state"));
+        lines.push(Line::of(Tone::Dim, "  ■ removed from state"));
     }
     if shown.len() < body.len() {
         let size = text::bytes(body.len() as u64);

@@ -42,8 +42,8 @@ struct Inputs {
     unanswered: Unanswered,
     /// The version of the status with the open questions; 0 if none is open.
     questions: u64,
-    /// The number of rules in front of the message, and the version of the status that they were made for.
-    rules: (usize, u64),
+    /// The number of rules in front of the message, and the versions of the status and of the order that they were made for.
+    rules: (usize, u64, u64),
 }
 
 /// A position in a message that does not depend on its layout: the segment, and the byte of a text or the line in the
@@ -93,13 +93,17 @@ impl Block {
     }
 }
 
-/// The lines of all messages. Keys are message numbers, counting evicted ones.
+/// The lines of all messages. Keys are positions in the order of messages, counting evicted ones.
 #[derive(Debug)]
 pub struct Blocks {
     /// Whether code is wrapped; otherwise it is truncated.
     pub wrap: bool,
     timestamps: Timestamps,
+    /// By the number of the message, which it keeps when messages move.
     cached: RefCell<HashMap<u64, Block>>,
+    /// How often messages had moved, and the messages at the window's top and at the cursor then.
+    moves: u64,
+    anchors: [(u64, Option<u64>); 2],
     measure: Measure,
     /// The positions of the window's top and of the cursor at the last change of the width, so that undoing the change
     /// restores them.
@@ -117,6 +121,8 @@ impl Default for Blocks {
             wrap: false,
             timestamps: Timestamps::default(),
             cached: RefCell::default(),
+            moves: 0,
+            anchors: [(0, None); 2],
             measure,
             saved_positions: [None; 2],
             unanswered: Unanswered::default(),
@@ -128,8 +134,32 @@ impl Default for Blocks {
 }
 
 impl Blocks {
-    /// Sets the width of the lines; the scroll position keeps its relative place in the message.
+    /// Sets the width of the lines; the scroll position keeps its relative place in the message. Returns whether messages
+    /// moved, so that their keys changed.
     pub fn prepare(
+        &mut self,
+        projections: &Projections,
+        unanswered: Unanswered,
+        width: usize,
+        (tz, today): (&TimeZone, Date),
+        place: &mut Place,
+    ) -> bool {
+        let messages = &projections.messages;
+        let has_moved = std::mem::replace(&mut self.moves, messages.moves()) != messages.moves();
+        if has_moved {
+            for (spot, (key, number)) in [&mut place.top, &mut place.cursor].into_iter().zip(self.anchors) {
+                if spot.key == key {
+                    let end = messages.evicted() + messages.items().len() as u64;
+                    spot.key = number.map_or(end, |number| messages.position_of(number).unwrap_or(key));
+                }
+            }
+        }
+        self.lay_out(projections, unanswered, width, (tz, today), place);
+        self.anchors = [place.top, place.cursor].map(|spot| (spot.key, messages.number_at(spot.key)));
+        has_moved
+    }
+
+    fn lay_out(
         &mut self,
         projections: &Projections,
         unanswered: Unanswered,
@@ -145,7 +175,7 @@ impl Blocks {
         self.rules.prepare(projections);
         let near = |key: u64| key.abs_diff(place.top.key).min(key.abs_diff(place.cursor.key)) <= MAX_CACHED as u64 / 4;
         if self.cached.get_mut().len() > MAX_CACHED {
-            self.cached.get_mut().retain(|key, _| near(*key));
+            self.cached.get_mut().retain(|number, _| projections.messages.position_of(*number).is_some_and(near));
         }
         if measure == self.measure {
             return;
@@ -155,7 +185,10 @@ impl Blocks {
         let mut saved_positions = self.saved_positions;
         for (spot, saved) in [&mut place.top, &mut place.cursor].into_iter().zip(&mut saved_positions) {
             let known = saved.filter(|(at, _)| at == spot).map(|(_, position)| position);
-            let position = known.or_else(|| cached.get(&spot.key)?.position_of(spot.line));
+            let position = known.or_else(|| {
+                let number = projections.messages.number_at(spot.key)?;
+                cached.get(&number)?.position_of(spot.line)
+            });
             if let Some(position) = position {
                 spot.line = self.with(projections, spot.key, |block| block.line_of(position)).unwrap_or(spot.line);
             }
@@ -178,7 +211,7 @@ impl Blocks {
                 Clock::Since(projections.metrics.run_at(message.first_seq).and_then(|run| run.start()))
             }
             Timestamps::Delta => {
-                let before = key.checked_sub(1).and_then(|before| projections.messages.get(before));
+                let before = key.checked_sub(1).and_then(|before| projections.messages.at(before));
                 Clock::Since(before.and_then(|message| message.started_at))
             }
         }
@@ -192,7 +225,8 @@ impl Blocks {
     /// Passes the block of a message to a function, after rendering it if it is missing or outdated.
     fn with<T>(&self, projections: &Projections, key: u64, read: impl FnOnce(&Block) -> T) -> Option<T> {
         let messages = &projections.messages;
-        let message = messages.get(key)?;
+        let number = messages.number_at(key)?;
+        let message = messages.get(number)?;
         let answers = message.tool_calls.iter().filter_map(|call| messages.answer(call));
         let rules = self.rules.count(key);
         let active = self.unanswered == Unanswered::Running;
@@ -209,10 +243,10 @@ impl Blocks {
             writing: active && !message.complete,
             unanswered,
             questions: if is_waiting { projections.status.revision() } else { 0 },
-            rules: (rules, if rules > 0 { projections.status.revision() } else { 0 }),
+            rules: if rules > 0 { (rules, projections.status.revision(), messages.moves()) } else { (0, 0, 0) },
         };
         let mut cached = self.cached.borrow_mut();
-        let old = cached.remove(&key);
+        let old = cached.remove(&number);
         let block = match old {
             Some(block) if block.inputs == inputs => block,
             old => {
@@ -221,7 +255,7 @@ impl Blocks {
                 let asked = if is_waiting { asked(projections) } else { Vec::new() };
                 let context = MessageContext {
                     messages,
-                    number: key,
+                    number,
                     // There is no blank line between a rule and the message after it.
                     first: inputs.first || rules > 0,
                     writing: inputs.writing,
@@ -236,7 +270,7 @@ impl Blocks {
                 Block { inputs, segments: head.into_iter().chain(segments(message, &context, old)).collect() }
             }
         };
-        Some(read(cached.entry(key).insert_entry(block).get()))
+        Some(read(cached.entry(number).insert_entry(block).get()))
     }
 
     /// Returns the rules in front of a message.
@@ -257,7 +291,7 @@ impl Blocks {
 
     /// Returns one line.
     pub fn line(&self, projections: &Projections, spot: LinePos) -> Line {
-        let Some(message) = projections.messages.get(spot.key) else {
+        let Some(message) = projections.messages.at(spot.key) else {
             let rule = self.rule_lines(projections, spot.key).into_iter().nth(spot.line);
             return rule.map(|(line, _)| line).unwrap_or_default();
         };
@@ -279,7 +313,7 @@ impl Blocks {
 
     /// Returns the event that produced a line.
     pub fn seq_at(&self, projections: &Projections, spot: LinePos) -> Option<Seq> {
-        let Some(message) = projections.messages.get(spot.key) else {
+        let Some(message) = projections.messages.at(spot.key) else {
             return self.rule_lines(projections, spot.key).get(spot.line).map(|(_, seq)| *seq);
         };
         let seq = self.with(projections, spot.key, |block| block.at(spot.line).map(|(part, at)| part.seq(message, at)));
@@ -290,7 +324,7 @@ impl Blocks {
     pub fn message_at<'a>(&self, projections: &'a Projections, spot: LinePos) -> Option<&'a Message> {
         let of = self.with(projections, spot.key, |block| block.at(spot.line).map(|(segment, _)| segment.of));
         // A rule belongs to no message.
-        projections.messages.get(of.flatten().map_or(Some(spot.key), |of| of)?)
+        projections.messages.get(of.flatten().map_or_else(|| projections.messages.number_at(spot.key), |of| of)?)
     }
 
     /// Returns the line that an event produced, or the line before it.
@@ -315,8 +349,9 @@ impl Blocks {
             let rule = self.rules.nearest(&projections.status, seq);
             return rule.map_or(LinePos::default(), |(key, line)| LinePos { key, line });
         };
-        let key = if messages.asked(message).is_some() { message.call_message.unwrap_or(number) } else { number };
-        let Some(asking) = messages.get(key) else { return LinePos { key, line: 0 } };
+        let shown = if messages.asked(message).is_some() { message.call_message.unwrap_or(number) } else { number };
+        let key = messages.position_of(shown).unwrap_or(shown);
+        let Some(asking) = messages.get(shown) else { return LinePos { key, line: 0 } };
         let line = self.with(projections, key, |block| {
             let (mut line, mut found) = (0, None);
             for segment in &block.segments {
@@ -339,8 +374,8 @@ fn may_be_answered(messages: &Messages, key: u64, message: &Message) -> bool {
         return false;
     }
     let after = usize::try_from(key - messages.evicted()).unwrap_or(usize::MAX).saturating_add(1);
-    let later = messages.items().iter().skip(after);
-    !later.take(MAX_CHECKED).any(|m| matches!(m.role, Role::Ai | Role::Human) && m.ns == message.ns)
+    let mut later = messages.in_order().skip(after).take(MAX_CHECKED);
+    !later.any(|m| matches!(m.role, Role::Ai | Role::Human) && m.ns == message.ns)
 }
 
 /// Returns the actions that the open questions ask about; none if one of them asks something else.
@@ -359,8 +394,9 @@ pub struct Shown<'a> {
 impl Shown<'_> {
     /// Returns the message that shows a tool result under its call.
     pub fn call_message(&self, key: u64) -> Option<u64> {
-        let message = self.projections.messages.get(key)?;
-        self.projections.messages.asked(message).and(message.call_message)
+        let messages = &self.projections.messages;
+        let message = messages.at(key)?;
+        messages.position_of(messages.asked(message).and(message.call_message)?)
     }
 
     /// Returns the number of lines of a message that is not shown under a call.
@@ -377,7 +413,7 @@ impl ScrollList for Shown<'_> {
         self.projections.messages.evicted() + self.projections.messages.items().len() as u64 + 1
     }
     fn height(&self, key: u64) -> usize {
-        if self.projections.messages.get(key).is_none() {
+        if self.projections.messages.at(key).is_none() {
             return self.blocks.rules.count(key);
         }
         if self.call_message(key).is_some() { 0 } else { self.own_height(key) }

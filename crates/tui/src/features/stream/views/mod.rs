@@ -26,7 +26,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use runtail_core::text;
-use runtail_stream::projection::FirstToken;
+use runtail_stream::projection::{FirstToken, Messages};
 use std::sync::Arc;
 
 /// Formats times, in eight columns unless they have a date.
@@ -94,6 +94,15 @@ pub fn first_token(first: FirstToken) -> String {
 pub fn namespace(ns: &[Arc<str>]) -> String {
     let names: Vec<&str> = ns.iter().map(|s| s.split_once(':').map_or(&**s, |(name, _)| name)).collect();
     names.join(" › ")
+}
+
+/// Returns the names of a message's namespace. Subgraphs of one name that run at once are numbered.
+pub fn place_of(ns: &[Arc<str>], messages: &Messages) -> String {
+    let name = |segment: &Arc<str>| {
+        let name = namespace(std::slice::from_ref(segment));
+        messages.sibling(segment).map_or_else(|| name.clone(), |number| format!("{name} #{number}"))
+    };
+    ns.iter().map(name).collect::<Vec<_>>().join(" › ")
 }
 
 /// Pads a line to a column.

@@ -28,7 +28,7 @@ enum Rule {
 /// The positions of the rules, each in front of a message or after the last one.
 #[derive(Debug, Default)]
 pub struct RunRules {
-    /// Sorted by message number.
+    /// Sorted by the position of the message.
     placed: Vec<(u64, Rule)>,
     inputs: Option<Inputs>,
     /// The newest message of each run, and the message up to which this is known.
@@ -44,6 +44,7 @@ struct Inputs {
     revision: u64,
     loaded: Option<Seq>,
     messages: (u64, u64),
+    moves: u64,
 }
 
 impl RunRules {
@@ -55,13 +56,14 @@ impl RunRules {
             revision: status.revision(),
             loaded: status.loaded().map(|loaded| loaded.seq),
             messages: (messages.evicted(), end),
+            moves: messages.moves(),
         };
         let Some(before) = self.inputs.replace(inputs) else { return self.place(projections, end) };
         if before == inputs {
             return;
         }
         // A snapshot can add the run of an existing message.
-        if before.loaded != inputs.loaded || end < self.scanned_up_to {
+        if (before.loaded, before.moves) != (inputs.loaded, inputs.moves) || end < self.scanned_up_to {
             self.newest.clear();
             self.oldest.clear();
             self.scanned_up_to = 0;
@@ -73,7 +75,7 @@ impl RunRules {
         let (status, messages) = (&projections.status, &projections.messages);
         let first = messages.evicted();
         let unseen = usize::try_from(self.scanned_up_to.saturating_sub(first)).unwrap_or(usize::MAX);
-        for (key, message) in (first..).zip(messages.items()).skip(unseen) {
+        for (key, message) in (first..).zip(messages.in_order()).skip(unseen) {
             if let Some(run) = &message.run_id {
                 self.newest.insert(run.clone(), key);
                 self.oldest.entry(run.clone()).or_insert(key);
@@ -82,7 +84,7 @@ impl RunRules {
         self.scanned_up_to = end;
         self.placed.clear();
         if status.loaded().is_some()
-            && let Some(at) = messages.items().iter().position(|message| message.is_loaded)
+            && let Some(at) = messages.in_order().position(|message| message.is_loaded)
         {
             self.placed.push((first + at as u64, Rule::Loaded));
         }
@@ -92,14 +94,15 @@ impl RunRules {
             let newest = run.run_id.as_ref().and_then(|id| self.newest.get(id));
             let streamed = || {
                 let seq = run.first_seq.and(run.end_seq)?;
-                Some(first + messages.items().partition_point(|message| message.first_seq <= seq) as u64)
+                let newest = messages.in_order().rposition(|message| message.first_seq <= seq);
+                Some(first + newest.map_or(0, |at| at as u64 + 1))
             };
             // Messages of unknown runs are assigned to the newest run.
             let unknown = if i + 1 == status.runs().len() { end } else { from };
             let key = newest.map(|key| key + 1).or_else(streamed).unwrap_or(unknown);
             let mut key = key.min(oldest_later[i]).max(from);
             // A tool result is shown with its call, even if another run produced it.
-            while messages.get(key).is_some_and(|message| messages.asked(message).is_some()) {
+            while messages.at(key).is_some_and(|message| messages.asked(message).is_some()) {
                 key += 1;
             }
             from = key;

@@ -9,6 +9,7 @@ use crate::widgets::line::{Line, Tone};
 use jiff::Timestamp;
 use runtail_core::text;
 use runtail_stream::projection::{Attempt, Bar, BarKind, BarState, Timeline};
+use std::borrow::Cow;
 
 /// Maximum columns of a name or a note that make room for themselves.
 const MAX_NAME: usize = 200;
@@ -45,7 +46,7 @@ pub fn bar(row: BarRow<'_>, picture: &Picture, window: Option<Window>, grid: &Gr
         None => row.step.to_string(),
     };
     let mut line = Line::of(Tone::Dim, &format!("{:<STEP_WIDTH$}", format!("{step:>4}")));
-    name(&mut line, row.branch, row.bar, grid);
+    name(&mut line, row.branch, row.bar, picture, grid);
     let times = picture.bar(row.branch.key);
     let length = picture.axis.as_ref().map(|axis| axis.length);
     if let (Some(times), Some(length), 1..) = (times, length, grid.axis) {
@@ -144,8 +145,8 @@ fn asked(row: BarRow<'_>, question: Option<String>, picture: &Picture) -> String
 
 /// Returns the columns that the name and the note of a bar need.
 pub fn needed(row: BarRow<'_>, picture: &Picture) -> Needed {
-    let (kind, name) = name_of(row.bar);
-    let name = 2 * levels(row.branch) + kind.len() + text::width(&text::seen(name, MAX_NAME));
+    let (kind, name) = name_of(row.bar, picture);
+    let name = 2 * levels(row.branch) + kind.len() + text::width(&text::seen(&name, MAX_NAME));
     let (_, note) = note(row, picture.bar(row.branch.key), picture);
     Needed { name, note: text::width(text::head(&note, MAX_NAME)) }
 }
@@ -156,15 +157,15 @@ fn levels(branch: &Branch) -> usize {
 }
 
 /// Returns the name of a bar, and the word before it.
-fn name_of(bar: &Bar) -> (&'static str, &str) {
+fn name_of<'a>(bar: &'a Bar, picture: &Picture) -> (&'static str, Cow<'a, str>) {
     match bar.kind {
-        BarKind::Node | BarKind::Tool => ("", &*bar.name),
-        BarKind::Model if &*bar.name == "model" => ("", "model"),
-        BarKind::Model => ("model ", &*bar.name),
+        BarKind::Node | BarKind::Tool => ("", picture.name(bar)),
+        BarKind::Model if &*bar.name == "model" => ("", "model".into()),
+        BarKind::Model => ("model ", Cow::Borrowed(&*bar.name)),
     }
 }
 
-fn name(line: &mut Line, branch: &Branch, bar: &Bar, grid: &Grid) {
+fn name(line: &mut Line, branch: &Branch, bar: &Bar, picture: &Picture, grid: &Grid) {
     let from = line.width();
     let levels = levels(branch);
     let drawn = levels.min(grid.name / 4);
@@ -181,7 +182,7 @@ fn name(line: &mut Line, branch: &Branch, bar: &Bar, grid: &Grid) {
     }
     line.push(Tone::Dim, &guide);
     let room = (from + grid.name).saturating_sub(line.width());
-    let (kind, name) = name_of(bar);
+    let (kind, name) = name_of(bar, picture);
     let hidden = if branch.hidden > 0 { format!(" ▸ {}", text::count(branch.hidden.into())) } else { String::new() };
     let room_for_name = room.saturating_sub(kind.len() + text::width(&hidden));
     line.push(Tone::Dim, &text::fit(kind, room));
@@ -191,7 +192,7 @@ fn name(line: &mut Line, branch: &Branch, bar: &Bar, grid: &Grid) {
         (_, BarKind::Node) => Tone::label(&bar.name),
         (_, BarKind::Tool | BarKind::Model) => Tone::Plain,
     };
-    line.push(tone, &text::seen(name, room_for_name));
+    line.push(tone, &text::seen(&name, room_for_name));
     line.push(Tone::Accent, &hidden);
     super::pad(line, from + grid.name + 1);
 }

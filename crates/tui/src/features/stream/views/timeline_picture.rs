@@ -8,6 +8,7 @@ use runtail_stream::projection::{
     Attempt, Bar, BarKind, BarState, FirstToken, Message, Projections, Role, Segment, Span, Timeline, Usage,
     critical_path, message_key, node_path, own_time,
 };
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -98,6 +99,8 @@ pub struct Picture {
     /// The answers to the attempts that asked, by number.
     answers: HashMap<u64, Answer>,
     calls: HashMap<Box<str>, ModelCall>,
+    /// The numbers of nodes of one name that ran at once, by [`Bar::id`].
+    siblings: HashMap<Box<str>, usize>,
     /// The nodes on the critical path with their time on it, longest first. In the rest of the run's time none ran.
     pub critical: Vec<(Arc<str>, Duration)>,
     /// Whether it would name one of several nodes of which only the time of all of them together is known.
@@ -116,6 +119,14 @@ pub struct Picture {
 }
 
 impl Picture {
+    /// Returns the name of a node or tool, with a number if several of that name ran at once.
+    pub fn name<'a>(&self, bar: &'a Bar) -> Cow<'a, str> {
+        match bar.id().and_then(|id| self.siblings.get(id)) {
+            Some(number) => format!("{} #{number}", bar.name).into(),
+            None => Cow::Borrowed(&*bar.name),
+        }
+    }
+
     /// Computes the picture of a group of attempts. Running work lasts until `now`.
     pub fn of(projections: &Projections, attempts: &Group, now: Timestamp) -> Picture {
         let timeline = &projections.timeline;
@@ -131,6 +142,7 @@ impl Picture {
             is_running: last.is_some() && !is_over,
             is_over,
             calls: model_calls(projections, &of_group),
+            siblings: siblings(projections, attempts),
             axis,
             ..Picture::default()
         };
@@ -187,6 +199,16 @@ fn axis(attempts: &[&Attempt], now: Timestamp, is_over: bool) -> Option<Axis> {
     };
     let cuts = known.windows(2).filter_map(cut).collect();
     Some(Axis::new(first.started, last.until(now), cuts, last.ended.is_none() && !is_over))
+}
+
+/// Returns the numbers of the nodes of one name that ran at once.
+fn siblings(projections: &Projections, attempts: &Group) -> HashMap<Box<str>, usize> {
+    let nodes = projections.timeline.bars().iter().filter(|bar| attempts.contains(&bar.attempt));
+    let number = |bar: &Bar| {
+        let id = bar.id()?;
+        Some((id.into(), projections.messages.sibling(&format!("{}:{id}", bar.name))?))
+    };
+    nodes.filter(|bar| bar.kind == BarKind::Node).filter_map(number).collect()
 }
 
 /// Returns the usage and the time to first token of the model calls in a group, by [`Bar::id`].

@@ -80,7 +80,8 @@ pub fn text(projections: &Projections, group: &Group, now: Timestamp) -> String 
         notes.extend(bar.detail.as_deref().map(|detail| text::clean(detail).into_owned()));
         let notes = if notes.is_empty() { String::new() } else { format!("  ({})", notes.join(", ")) };
         let indent = "  ".repeat(depth.min(20));
-        let name = text::clean(&bar.name);
+        let name = picture.name(bar);
+        let name = text::clean(&name);
         let usage = usage.unwrap_or_default();
         let _ = writeln!(out, "{step:>4}  {started:<8}  {took:<8}  {own:<8}  {usage:<8}  {indent}{kind}{name}{notes}");
         next.extend(bar.children.iter().rev().map(|child| (*child, depth + 1)));
