@@ -78,6 +78,10 @@ impl Waiting {
         match (self.questions.as_slice(), replies.iter().any(Option::is_some)) {
             // Let the server decide.
             ([], _) => return Ok(answer),
+            (several, false) if ids.is_empty() => {
+                let count = several.len();
+                return Err(format!("{count} questions without an id are open, so an answer can't name one of them"));
+            }
             (several, false) => {
                 let asked: Vec<String> = several.iter().map(asked_short).collect();
                 return Err(format!(

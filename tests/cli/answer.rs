@@ -467,7 +467,9 @@ async fn calls_without_a_schema_are_answered_with_a_warning() {
 #[tokio::test(flavor = "multi_thread")]
 async fn several_questions_without_an_id_are_not_answered() {
     let old = |text: &str| json!({"value": {"question": text}, "resumable": true, "ns": ["ask"], "when": "during"});
-    let world = serve_case(with_questions(&[old("Left?"), old("Right?")]), Start::Accepts).await;
+    let case = with_questions(&[old("Left?"), old("Right?")]);
+    let owner = case["thread"]["metadata"]["assistant_id"].as_str().unwrap().to_string();
+    let world = serve_case(case, Start::Accepts).await;
     // No command can name one of them, so none is suggested.
     assert_eq!(world.listed().1, format!("threads get {THREAD}"));
     for given in [&["--approve"][..], &["--text", "yes"], &["--json", "true"]] {
@@ -478,7 +480,10 @@ async fn several_questions_without_an_id_are_not_answered() {
             done.stderr
         );
     }
-    assert!(world.sent().is_empty());
+    let args = ["run", &owner, "--thread", THREAD, "--resume", "true"];
+    let done = runtail(world.server.url.as_str(), &args).expect(1);
+    assert!(done.stderr.contains("2 questions without an id are open"), "{}", done.stderr);
+    assert!(world.server.seen().iter().all(|seen| seen.method == "GET" || seen.path == "/threads/search"));
     // The only one needs no id.
     let world = serve_case(with_questions(&[old("Left?")]), Start::Accepts).await;
     assert!(world.listed().1.starts_with(&format!("answer {THREAD} <--")), "{:?}", world.listed());

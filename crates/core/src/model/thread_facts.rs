@@ -5,10 +5,10 @@
 
 mod field;
 
-use super::{Thread, python_repr, run_revision};
+use super::{Thread, object_fields, python_repr, run_revision};
 use crate::exact_json::Inexact;
 use crate::json;
-use field::{Asked, Field, IgnoredText, object};
+use field::{Field, IgnoredText, object};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -276,15 +276,16 @@ impl ThreadFacts {
         let row: Row<'_> = object(json)?;
         let pinned = row.config.get::<Config>().and_then(|config| config.configurable.checkpoint_id.0);
         let metadata: BTreeMap<String, IgnoredText> = row.metadata.get().unwrap_or_default();
-        let by_task: BTreeMap<String, Vec<Asked>> = row.interrupts.get().unwrap_or_default();
+        // In the server's order, which is that of the tasks in the state.
+        let by_task = row.interrupts.0.and_then(|raw| object_fields(raw.get()).ok()).unwrap_or_default();
         let note = |key: &str| metadata.get(key).and_then(|text| text.0.clone()).filter(|text| !text.is_empty());
         Ok(ThreadFacts {
             status: row.status.text().unwrap_or_default(),
             created_at: row.created_at.time(),
             updated_at: row.updated_at.time(),
             error: row.error.error(),
-            listed_tasks: by_task.keys().cloned().collect(),
-            questions: by_task.into_values().flatten().map(Question::from).collect(),
+            questions: by_task.iter().flat_map(|(_, asked)| Field(Some(asked)).questions()).collect(),
+            listed_tasks: by_task.into_iter().map(|(task, _)| task).collect(),
             lists_questions: row.interrupts.0.is_some(),
             assistant_id: note("assistant_id"),
             graph_id: note("graph_id"),
@@ -536,6 +537,14 @@ impl RunFacts {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn listed_questions_keep_the_servers_order() {
+        let row = r#"{"interrupts": {"e4": [{"id": "1", "value": "first"}], "b2": [{"id": "2", "value": "second"}]}}"#;
+        let asked = ThreadFacts::read(row).unwrap().questions;
+        let values: Vec<&str> = asked.iter().filter_map(|question| question.value.as_str()).collect();
+        assert_eq!(values, ["first", "second"]);
+    }
 
     #[test]
     fn malformed_fields_count_as_missing() {
