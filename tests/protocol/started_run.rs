@@ -1,4 +1,4 @@
-//! A run on a new thread, and then what others run on that thread, in one log.
+//! A run, and then what others run on its thread, in one log.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -33,10 +33,10 @@ fn run(id: &str, status: &str) -> serde_json::Value {
     value!({"run_id": id, "thread_id": "t1", "status": status})
 }
 
-/// Follows a run on a new thread until an event of the run `r2` has arrived, or the log ends.
-async fn followed(server: &Server) -> Vec<Item> {
+/// Follows a run until an event of the run `r2` has arrived, or the log ends.
+async fn followed(server: &Server, on: Target) -> Vec<Item> {
     let body = RunCreate { assistant_id: "agent".into(), ..RunCreate::default() };
-    let link = RunTransport::new(server.agent(), Target::NewThread, body);
+    let link = RunTransport::new(server.agent(), on, body);
     let (sender, mut batches) = mpsc::channel(8);
     let following = RunFollowing {
         busy: Duration::from_millis(20),
@@ -102,7 +102,7 @@ async fn a_page_follows_the_thread_of_its_run_by_the_threads_stream() {
         _ => respond(seen, info.clone()),
     })
     .await;
-    check(&followed(&server).await);
+    check(&followed(&server, Target::Thread("t1".into())).await);
 }
 
 #[tokio::test]
@@ -119,7 +119,7 @@ async fn a_page_follows_the_thread_of_its_run_by_the_list_of_runs() {
         _ => respond(seen, info.clone()),
     })
     .await;
-    check(&followed(&server).await);
+    check(&followed(&server, Target::Thread("t1".into())).await);
 }
 
 #[tokio::test]
@@ -130,7 +130,7 @@ async fn a_server_that_offers_neither_ends_with_the_run() {
         _ => json(404, "{}"),
     })
     .await;
-    let items = followed(&server).await;
+    let items = followed(&server, Target::NewThread).await;
     let Some(Item::Record(Record::End(end))) = items.last() else { panic!("{items:?}") };
     assert_eq!((end.outcome, end.events), (Outcome::Success, 2));
     assert!(!items.iter().any(|item| matches!(item, Item::Failed(_))), "{items:?}");
