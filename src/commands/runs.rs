@@ -56,9 +56,10 @@ pub struct Get {
 }
 
 const GET: &str = "\
+`cause` is why a run failed: the most specific text that the server's records have.\n\n\
 `answered_by` says whether the newest revision of the deployment (-d) ran it: `revision` is `new`, `old` or `unknown`, and `why` says \
 how this is known. It is compared by the run's metadata, where the server records a revision or a commit there, and by its times. \
-`server_revision_id` is the revision that answers now.";
+`server_revision_id` is the revision that answers now. It is left out where nothing shows the revision.";
 
 pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> {
     let context = Context::load(globals)?;
@@ -69,9 +70,11 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             output.rows(&offered(&server, rows, "listing runs").await?, &columns())?;
         }
         Command::Get(Get { thread, run, output }) => {
-            let mut row = offered(&server, server.run_row(&thread, &run).await, "reading a run").await?;
+            let mut row = offered(&server, server.explained_run(&thread, &run).await, "reading a run").await?;
             let answered_by = answered_by(&context, &server, &row).await;
-            if let Some(fields) = row.as_object_mut() {
+            if let Some(fields) = row.as_object_mut()
+                && answered_by.is_known()
+            {
                 fields.insert("answered_by".into(), serde_json::json!(answered_by));
             }
             output.one(&row)?;

@@ -10,10 +10,11 @@ use crate::recorder::Recorder;
 use crate::signals::Signals;
 use clap::{Args, ValueEnum};
 use runtail_api::{AgentServer, ApiError, Kind};
+use runtail_core::model::{RunFacts, StateFacts, ThreadRecords, hides_cause};
 use runtail_core::text;
 use runtail_stream::projection::is_start;
 use runtail_stream::{
-    Chain, Data, End, Event, Head, Item, Outcome, Record, SourceOptions, Transport, follow, write_record,
+    Chain, Data, End, Event, Head, Item, Outcome, Record, SourceOptions, Transport, error_text, follow, write_record,
 };
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -26,6 +27,11 @@ use tokio_util::sync::CancellationToken;
 const BATCHES: usize = 8;
 /// Bytes to collect before writing in the middle of a batch, and to keep allocated after it.
 const CHUNK: usize = 1 << 20;
+
+/// Bytes of a cause on stderr; the `end` record has all of it.
+const MAX_CAUSE: usize = 4 << 10;
+/// Maximum size in bytes of a state that is read for a cause.
+const MAX_STATE: usize = 64 << 20;
 
 /// How often a quiet stream checks whether its reader is still there.
 pub(crate) const LOOK: Duration = Duration::from_secs(1);
@@ -135,6 +141,7 @@ pub(crate) async fn print<F: Future<Output = ()> + Send + 'static>(
     let source = tokio::task::spawn_blocking(move || runtime.block_on(source));
     let mut seen = Seen::default();
     let mut look = tokio::time::interval(LOOK);
+    let (server, signals) = (playing.server.clone(), playing.signals);
     loop {
         let items = tokio::select! {
             biased;
@@ -153,6 +160,13 @@ pub(crate) async fn print<F: Future<Output = ()> + Send + 'static>(
             seen.offer_state(item, &context.globals);
         }
         printer.flush();
+        // The end of a run's own stream has the cause.
+        if is_endless && let Some((thread, text)) = seen.thread.as_deref().zip(items.iter().find_map(hidden_error)) {
+            let read = async { Ok(cause_by_state(&server, thread, text).await) };
+            if let Ok(Some(cause)) = signals.unless_stopped(read).await {
+                output::complain(&format!("runtail: the run failed: {}", short(&cause)));
+            }
+        }
         if printer.is_closed() && !stop.is_cancelled() {
             if printer.recorder.as_ref().is_none_or(|r| !r.is_on()) {
                 break;
@@ -384,6 +398,27 @@ fn trouble(item: &Item) -> Option<String> {
     }
 }
 
+/// Returns the text of a run's error that hides its cause.
+fn hidden_error(item: &Item) -> Option<String> {
+    let Item::Record(Record::Event(event)) = item else { return None };
+    let is_error = &*event.name == "error" && event.ns.is_empty() && !event.replayed;
+    is_error.then(|| error_text(event.data.text())).filter(|text| hides_cause(text))
+}
+
+/// Returns the cause of an error that was just received, if the thread's state has more than its text.
+async fn cause_by_state(server: &AgentServer, thread: &str, text: String) -> Option<String> {
+    let state = server.thread_state_raw(thread, MAX_STATE).await.ok()?;
+    let state = StateFacts::read(state.get()).ok()?;
+    let runs = [RunFacts { error: Some(text), ..RunFacts::default() }];
+    ThreadRecords { thread: None, state: Some(&state), runs: Some(&runs) }.cause().filter(|cause| !hides_cause(cause))
+}
+
+/// Returns the beginning of a cause, for a line on stderr.
+fn short(cause: &str) -> String {
+    let head = text::head(cause, MAX_CAUSE);
+    if head.len() < cause.len() { format!("{head}…") } else { head.to_string() }
+}
+
 /// What decides the exit code.
 #[derive(Default)]
 struct Seen {
@@ -433,7 +468,7 @@ impl Seen {
             return Err(Failure::new(Exit::Failed, "the stream stopped without an end"));
         };
         let say = |what: &str| {
-            let detail = end.detail.as_deref().map(|d| format!(": {d}")).unwrap_or_default();
+            let detail = end.detail.as_deref().map(|d| format!(": {}", short(d))).unwrap_or_default();
             output::complain(&format!("runtail: {what}{detail}"));
         };
         Ok(match end.outcome {

@@ -82,7 +82,7 @@ async fn demo_shows_every_cause_with_waiting_threads_first() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_dialect_lists_its_waiting_and_failed_threads() {
     for (scenario, error) in
-        [(Scenario::Empty, "ValueError: no"), (Scenario::JavaScript, "Error: no"), (Scenario::Aegra, "no")]
+        [(Scenario::Empty, "ValueError: no"), (Scenario::JavaScript, "Error: no"), (Scenario::Aegra, "ValueError: no")]
     {
         let sim = Sim::start(Options { scenario, ..Options::default() }).await.unwrap();
         let folder = write_config(&agent_profile("lab", &sim.agents()[0].url));

@@ -9,6 +9,7 @@ mod bisect;
 mod budgets;
 mod canaries;
 mod cases;
+mod causes;
 mod changes;
 mod commands;
 mod compare;

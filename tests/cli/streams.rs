@@ -602,7 +602,7 @@ async fn thread_states_runs_and_graphs_are_read() {
     let table = out(&["threads", "history", "t-1", "--limit", "1", "--before", "c7", "-o", "table"]).await;
     assert_eq!(table.lines().nth(1).unwrap().split_whitespace().next(), Some("c6"), "{table}");
     assert_eq!(out(&["runs", "list", "t-1"]).await, "{\"run_id\":\"r-1\",\"status\":\"success\",\"z\":1,\"a\":null}\n");
-    assert!(out(&["runs", "get", "t-1", RUN, "-o", "table"]).await.contains("status       success"));
+    assert!(out(&["runs", "get", "t-1", RUN, "-o", "table"]).await.contains("status     success"));
     assert_eq!(out(&["assistants", "graph", "agent", "-o", "text"]).await, "╭─ START\n╰► chat\n");
     assert!(out(&["assistants", "graph", "agent", "-o", "mermaid"]).await.starts_with("flowchart TD\n"));
     for args in [&["threads", "delete", "t-1"][..], &["runs", "cancel", "t-1", RUN]] {

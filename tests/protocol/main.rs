@@ -15,6 +15,7 @@ mod requests;
 mod schema;
 mod secure_links;
 mod sim;
+mod started_run;
 mod tail;
 mod thread_page;
 mod transport;

@@ -3,6 +3,7 @@
 mod app;
 mod bisect;
 mod captures;
+mod causes;
 mod changes;
 mod compare;
 mod compare_revisions;

@@ -7,8 +7,8 @@ use futures::{StreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
 use runtail_core::config::Stuck;
 use runtail_core::model::{
-    Activity, FailedRevision, InboxThread, Phase, RunFacts, SilenceSource, StateFacts, StepLimit, StuckSign,
-    ThreadFacts, ThreadRecords, ThreadStatus, parse_time, stuck_signs,
+    Activity, FailedRevision, InboxThread, Phase, RunFacts, SilenceSource, StateFacts, StuckSign, ThreadFacts,
+    ThreadRecords, ThreadStatus, parse_time, stuck_signs,
 };
 use serde_json::Value;
 use std::collections::HashMap;
@@ -244,8 +244,8 @@ impl AgentServer {
         let Listed { id, facts, .. } = listed;
         if facts.status != "busy" {
             return match self.status_for_inbox(listed).await {
-                Ok((status, _)) if facts.status == "idle" && !status.needs_person() => Ok(None),
-                Ok((status, limit)) => Ok(InboxThread::new(id, facts, &status).map(|row| row.with_step_limit(limit))),
+                Ok(status) if facts.status == "idle" && !status.needs_person() => Ok(None),
+                Ok(status) => Ok(InboxThread::new(id, facts, &status)),
                 // It is only a guess that the thread is a copy. JavaScript can't read the state of every thread without runs.
                 Err(error) if facts.status == "idle" && matches!(error.kind, Kind::Server(_)) => Ok(None),
                 Err(error) => Err(error),
@@ -272,8 +272,8 @@ impl AgentServer {
         Ok(signs.first().map(|sign| InboxThread::stuck(id, facts, sign)))
     }
 
-    /// Returns the status of a thread, and the limit of steps that its newest run reached.
-    async fn status_for_inbox(&self, listed: &Listed) -> Result<(ThreadStatus, Option<StepLimit>), ApiError> {
+    /// Returns the status of a thread.
+    async fn status_for_inbox(&self, listed: &Listed) -> Result<ThreadStatus, ApiError> {
         let Listed { id, facts, .. } = listed;
         match facts.status.as_str() {
             "error" => {
@@ -283,13 +283,13 @@ impl AgentServer {
                     Err(error) if error.may_lack_call() => facts.clone(),
                     Err(error) => return Err(error),
                 };
-                match record.error {
-                    Some(_) => Ok((status_of_record(&record), None)),
-                    None => self.listed_status_and_limit(id, &record, true).await,
+                match record.hides_cause() {
+                    false => Ok(status_of_record(&record)),
+                    true => self.status_of(id, &record, true).await,
                 }
             }
-            _ if listed.may_be_stale() => Ok((self.checked_questions(id, facts).await?, None)),
-            _ => Ok((self.listed_status(id, facts).await?, None)),
+            _ if listed.may_be_stale() => self.checked_questions(id, facts).await,
+            _ => self.listed_status(id, facts).await,
         }
     }
 
@@ -322,7 +322,7 @@ fn complete(runs: &[RunFacts]) -> Option<&[RunFacts]> {
 /// Returns whether the row of a list doesn't show why a thread waits, failed or is busy.
 fn shows_no_cause(facts: &ThreadFacts) -> bool {
     match facts.status.as_str() {
-        "error" => facts.error.is_none(),
+        "error" => facts.hides_cause(),
         "busy" => true,
         _ => facts.questions.is_empty(),
     }

@@ -43,5 +43,6 @@ pub use transport::join_transport::JoinTransport;
 pub use transport::modes::{RUN_MODES, RunStreamOptions, THREAD_MODES, reopening_refused};
 pub use transport::run_transport::{RunTransport, Target};
 pub use transport::server::is_endpoint_missing;
+pub use transport::started_run::follow_run_and_thread;
 pub use transport::thread_runs::{RunFollowing, follow_thread};
 pub use transport::thread_transport::ThreadTransport;

@@ -7,7 +7,7 @@ use crate::{ApiError, Kind};
 use jiff::Timestamp;
 use reqwest::{Method, Url};
 use runtail_core::json;
-use runtail_core::model::{Run, RunCreate, lenient, lenient_time};
+use runtail_core::model::{Run, RunCreate, RunFacts, lenient, lenient_time};
 use runtail_core::text;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -111,6 +111,18 @@ impl AgentServer {
     /// Returns a run as received.
     pub async fn run_row(&self, thread: &str, run: &str) -> Result<Value, ApiError> {
         self.get(&["threads", thread, "runs", run], &[]).await?.json()
+    }
+
+    /// Returns a run as received, with the `cause` of its failure, if the server's records have it.
+    pub async fn explained_run(&self, thread: &str, run: &str) -> Result<Value, ApiError> {
+        let mut row = self.run_row(thread, run).await?;
+        let facts = RunFacts::read(&row.to_string()).unwrap_or_default();
+        if facts.is_failed()
+            && let Ok(Some(cause)) = self.cause_of_run(thread, &facts).await
+        {
+            row["cause"] = cause.into();
+        }
+        Ok(row)
     }
 
     /// Returns a run.

@@ -3,7 +3,7 @@
 use crate::{AgentServer, ApiError, Kind, ServerKind, ThreadQuery};
 use jiff::{SignedDuration, Timestamp};
 use runtail_core::model::{
-    Question, Rerun, RunCreate, RunFacts, StateFacts, StepLimit, ThreadFacts, ThreadRecords, ThreadStatus,
+    Question, Rerun, RunCreate, RunFacts, StateFacts, StepLimit, ThreadFacts, ThreadRecords, ThreadStatus, hides_cause,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -178,17 +178,16 @@ impl AgentServer {
     /// # Errors
     /// See [`ApiError`]. A part that the server does not offer, or that is too large, counts as missing.
     pub async fn listed_status(&self, thread: &str, facts: &ThreadFacts) -> Result<ThreadStatus, ApiError> {
-        Ok(self.listed_status_and_limit(thread, facts, false).await?.0)
+        self.status_of(thread, facts, false).await
     }
 
-    /// Does the same, and returns the limit of steps that its newest run reached, by the records that were read for the status.
-    /// `is_record`: the facts are those of the thread's own record, not of a list.
-    pub(crate) async fn listed_status_and_limit(
+    /// Does the same. `is_record`: the facts are those of the thread's own record, not of a list.
+    pub(crate) async fn status_of(
         &self,
         thread: &str,
         facts: &ThreadFacts,
         is_record: bool,
-    ) -> Result<(ThreadStatus, Option<StepLimit>), ApiError> {
+    ) -> Result<ThreadStatus, ApiError> {
         // Aegra calls a thread idle while one of its older runs is running.
         let limit = if facts.status == "busy" { RUNS } else { RUNS_LISTED };
         let runs = listed(self.runs_raw(thread, limit, 0, MAX_LISTED).await.map(|rows| list(&rows)))?;
@@ -208,7 +207,7 @@ impl AgentServer {
         let may_be_paused = || !facts.lists_questions && runs.iter().flatten().next().is_some_and(RunFacts::is_success);
         let needs_state = match facts.status.as_str() {
             "idle" => may_be_copy() || may_be_paused(),
-            "error" => facts.error.is_none(),
+            "error" => facts.hides_cause(),
             _ => true,
         };
         let state = match needs_state {
@@ -217,15 +216,44 @@ impl AgentServer {
         };
         let state = state.and_then(|json| StateFacts::read(&json).ok());
         let records = ThreadRecords { thread: Some(facts), state: state.as_ref(), runs: runs.as_deref() };
-        let status = match ThreadStatus::derive(records) {
+        Ok(match ThreadStatus::derive(records) {
             // The thread and its runs are read at different moments, and a run may have begun or ended between them.
             ThreadStatus::BusyWithoutRun { since: Some(since) } if self.is_recent(since) => {
                 ThreadStatus::Running { since: None, nodes: Vec::new(), step: None, run_id: None, queued: 0 }
             }
             status => status,
+        })
+    }
+
+    /// Returns why a run failed, by the thread's record, and by its state if the record doesn't say why. A state that can't be read
+    /// counts as missing.
+    ///
+    /// # Errors
+    /// The thread's record can't be read, except for a thread that is gone.
+    pub async fn cause_of_run(&self, thread: &str, run: &RunFacts) -> Result<Option<String>, ApiError> {
+        let record = match self.small_thread_record(thread).await {
+            Ok(json) => ThreadFacts::read(&json).ok(),
+            Err(error) if error.kind == Kind::NotFound => None,
+            Err(error) => return Err(error),
         };
-        let limit = StepLimit::reached(&status, records);
-        Ok((status, limit))
+        // The record has the error of the newest run. A later change of the thread may be another run or only an edit.
+        let times = record.as_ref().and_then(|record| record.updated_at).zip(run.updated_at);
+        if times.is_some_and(|(changed, ended)| changed.duration_since(ended) > A_MOMENT)
+            && let Ok(rows) = self.runs_raw(thread, RUNS, 0, MAX_RUNS).await
+            && RunFacts::read_all(&list(&rows)).is_ok_and(|runs| runs.first().is_some_and(|r| r.run_id != run.run_id))
+        {
+            return Ok(run.error.clone());
+        }
+        let runs = std::slice::from_ref(run);
+        let mut records = ThreadRecords { thread: record.as_ref(), state: None, runs: Some(runs) };
+        let known = records.cause();
+        if known.as_deref().is_some_and(|known| !hides_cause(known)) {
+            return Ok(known);
+        }
+        let state = self.thread_state_raw(thread, MAX_STATE).await.ok();
+        let state = state.and_then(|raw| StateFacts::read(raw.get()).ok());
+        records.state = state.as_ref();
+        Ok(records.cause())
     }
 
     /// Returns whether a time of the server's records is only a moment ago.

@@ -3,7 +3,7 @@
 //! Everything here is pure, so that the command and the dashboard show the same rows in the same order.
 
 use super::thread_facts::{Question, ThreadFacts};
-use super::{Action, DecisionKind, StepLimit, StuckSign, ThreadStatus, summary_of};
+use super::{Action, DecisionKind, StuckSign, ThreadStatus, summary_of};
 use crate::text;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -172,17 +172,6 @@ impl InboxThread {
             detail,
             owner: facts.owner.clone(),
         })
-    }
-
-    /// Adds the limit of steps that the newest run reached, if the server reports no error: JavaScript doesn't report this one.
-    pub fn with_step_limit(mut self, limit: Option<StepLimit>) -> InboxThread {
-        if let Some(limit @ StepLimit { is_inferred: true, .. }) = limit
-            && self.cause == Some(InboxCause::Error)
-            && self.detail.is_empty()
-        {
-            self.detail = format!("None of its steps failed. It most likely reached its limit of {}", limit.in_words());
-        }
-        self
     }
 
     /// Returns its group. A thread whose records don't say why it stopped may ask something, so it waits.

@@ -6,6 +6,7 @@ mod approval;
 mod assistant;
 mod auth;
 mod branch;
+mod cause;
 mod checkpoints;
 mod collection;
 mod compare;
@@ -50,6 +51,7 @@ pub use approval::{Action, ApprovalFormat, DecisionKind};
 pub use assistant::Assistant;
 pub use auth::{AuthAnswer, AuthAuthenticateRequest, AuthStatus};
 pub use branch::{Branch, BranchStep, BranchStepKind, RepeatedCalls, counted};
+pub use cause::{cause, hides_cause};
 pub use checkpoints::{
     Checkpoint, CheckpointTask, CheckpointTree, CheckpointWrite, GraphCell, GraphRow, Parent, Split, StateProblem,
     StepOutcome, changed_values, object_fields, state_document,

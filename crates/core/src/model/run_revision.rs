@@ -57,6 +57,11 @@ pub struct RunRevision {
 }
 
 impl RunRevision {
+    /// Returns whether anything about the run's revision is known.
+    pub fn is_known(&self) -> bool {
+        self.age != RevisionAge::Unknown || self.revision_id.is_some()
+    }
+
     /// Judges a run's record by the deployment's revisions, newest first; `None` if they are not known. `info` is the response to
     /// `GET /info`, or null.
     pub fn of(run: &Value, info: &Value, revisions: Option<&[Value]>) -> RunRevision {

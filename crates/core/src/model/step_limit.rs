@@ -7,6 +7,9 @@ use serde_json::Value;
 /// The number of steps of servers that don't say theirs.
 const USUAL_LIMIT: u64 = 25;
 
+/// How a likely cause begins.
+pub(super) const LIKELY: &str = "None of its steps failed.";
+
 /// The limit that a run reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepLimit {
@@ -26,16 +29,25 @@ impl StepLimit {
         of_error(error).is_some()
     }
 
+    /// Returns the likely cause in words, for records that have none.
+    pub fn likely_cause(self) -> String {
+        format!("{LIKELY} It most likely reached its limit of {}", self.in_words())
+    }
+
     /// Returns the limit that a failed thread's newest run reached.
     pub fn reached(status: &ThreadStatus, records: ThreadRecords<'_>) -> Option<StepLimit> {
-        let ThreadStatus::Failed { error, nodes, timed_out: false, .. } = status else { return None };
-        if !error.is_empty() {
-            return of_error(error).map(|steps| StepLimit { steps, is_inferred: false });
-        }
-        // No step failed, some are left, and the run took as many as it may.
+        let error = status.error()?;
+        let inferred = || StepLimit::inferred(records).filter(|limit| limit.likely_cause() == error);
+        of_error(error).map(|steps| StepLimit { steps, is_inferred: false }).or_else(inferred)
+    }
+
+    /// Returns the limit that the newest run most likely reached: it failed, no step did, some are left, and it took as many as it
+    /// may.
+    pub(super) fn inferred(records: ThreadRecords<'_>) -> Option<StepLimit> {
         let (run, state) = (records.runs?.first()?, records.state?);
         let is_its = state.run_id.as_ref().is_none_or(|id| *id == run.run_id);
-        let is_between_steps = nodes.is_empty() && !state.next.is_empty() && records.questions().is_empty();
+        let is_between_steps =
+            state.failed().next().is_none() && !state.next.is_empty() && records.questions().is_empty();
         let kwargs: Value = json::from_str(run.kwargs.as_deref()?).ok()?;
         let steps = kwargs["config"]["recursion_limit"].as_u64().unwrap_or(USUAL_LIMIT);
         let has_taken_all = state.step.and_then(|step| u64::try_from(step).ok()).is_some_and(|step| step >= steps);
@@ -85,6 +97,8 @@ mod tests {
             StepLimit::reached(&ThreadStatus::derive(records), records)
         };
         let inferred = |steps| Some(StepLimit { steps, is_inferred: true });
+        let words = inferred(1).map(StepLimit::likely_cause);
+        assert_eq!(words.as_deref(), Some("None of its steps failed. It most likely reached its limit of 1 step"));
         assert_eq!(reached(json!(1), 1, Value::Null), inferred(1));
         assert_eq!(reached(Value::Null, 25, Value::Null), inferred(25));
         assert_eq!(reached(json!(30), 1, Value::Null), None, "steps are left");

@@ -90,23 +90,6 @@ impl Thread {
             .filter(|(name, _)| !HIDDEN.contains(name))
             .collect()
     }
-
-    /// The failure of the last run as one line, if there is one.
-    pub fn failure(&self) -> Option<String> {
-        match self.error.as_ref()? {
-            Value::Null => None,
-            Value::String(text) => Some(text.clone()),
-            Value::Object(o) => {
-                let part = |k: &str| o.get(k).and_then(Value::as_str);
-                match (part("error"), part("message")) {
-                    (Some(e), Some(m)) => Some(format!("{e}: {m}")),
-                    (Some(one), None) | (None, Some(one)) => Some(one.to_string()),
-                    (None, None) => Some(Value::Object(o.clone()).to_string()),
-                }
-            }
-            other => Some(other.to_string()),
-        }
-    }
 }
 
 #[cfg(test)]

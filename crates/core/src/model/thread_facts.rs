@@ -5,7 +5,7 @@
 
 mod field;
 
-use super::{Thread, object_fields, python_repr, run_revision};
+use super::{Thread, hides_cause, object_fields, python_repr, run_revision};
 use crate::exact_json::Inexact;
 use crate::json;
 use field::{Field, IgnoredText, object};
@@ -231,6 +231,11 @@ impl RunFacts {
 }
 
 impl ThreadFacts {
+    /// Returns whether its own record doesn't say why its newest run failed.
+    pub fn hides_cause(&self) -> bool {
+        self.error.as_ref().is_none_or(|error| hides_cause(&error.text()))
+    }
+
     /// What a thread of a list says.
     pub fn of(thread: &Thread) -> ThreadFacts {
         let row = serde_json::json!({

@@ -3,7 +3,9 @@
 //! Every screen, list and command shows what [`ThreadStatus::derive`] returns, so they cannot disagree.
 
 use super::answer::{Problem, is_id_map};
-use super::thread_facts::{Question, RunFacts, StateFacts, ThreadFacts};
+use super::cause::cause;
+use super::step_limit::StepLimit;
+use super::thread_facts::{Question, RunFacts, StateFacts, ThreadError, ThreadFacts};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -75,6 +77,17 @@ impl<'a> ThreadRecords<'a> {
             Some([]) => Again::Nothing,
             _ => Again::Input,
         }
+    }
+
+    /// Returns why the newest run failed. Python's thread has the message of only a few classes of errors; the state's tasks have all.
+    pub fn cause(&self) -> Option<String> {
+        let newest = self.runs.and_then(<[RunFacts]>::first);
+        let of_thread = self.thread.and_then(|thread| thread.error.as_ref()).filter(|error| !error.is_cancel());
+        let of_run = newest.and_then(|run| run.error.clone());
+        let of_tasks = self.state.into_iter().flat_map(StateFacts::failed).filter_map(|task| task.error.clone());
+        let known = cause(of_thread.map(ThreadError::text).into_iter().chain(of_run).chain(of_tasks));
+        let timed_out = newest.is_some_and(|run| run.status == "timeout");
+        known.or_else(|| Some(StepLimit::inferred(*self).filter(|_| !timed_out)?.likely_cause()))
     }
 
     /// Returns the assistant that the thread belongs to: a run of another one hides the thread's state (acting reference §1.4).
@@ -272,7 +285,7 @@ impl ThreadStatus {
         let failed_run = newest.filter(|run| run.is_failed());
         // A failed run stays the newest after an edit, which makes the thread idle or interrupted.
         if status == "error" || (failed_run.is_some() && status != "interrupted" && !is_edited) {
-            return failed(thread, state, newest);
+            return failed(records, newest);
         }
         let questions = pending_questions(records);
         if !questions.is_empty() {
@@ -475,17 +488,13 @@ fn at_work(state: Option<&StateFacts>) -> Vec<String> {
     nodes
 }
 
-fn failed(thread: Option<&ThreadFacts>, state: Option<&StateFacts>, newest: Option<&RunFacts>) -> ThreadStatus {
-    let nodes: Vec<String> = state.into_iter().flat_map(StateFacts::failed).map(|task| task.node.clone()).collect();
-    let of_thread = thread.and_then(|thread| thread.error.as_ref()).filter(|error| !error.is_cancel());
-    let of_task = || state?.failed().next()?.error.clone();
-    let of_run = || newest?.error.clone();
-    let error = of_thread.map(|error| error.text()).or_else(of_run).or_else(of_task).unwrap_or_default();
+fn failed(records: ThreadRecords<'_>, newest: Option<&RunFacts>) -> ThreadStatus {
+    let ThreadRecords { thread, state, .. } = records;
     let run = newest.filter(|run| run.is_failed());
     ThreadStatus::Failed {
         at: run.and_then(|run| run.updated_at).or(thread.and_then(|thread| thread.updated_at)),
-        error,
-        nodes,
+        error: records.cause().unwrap_or_default(),
+        nodes: state.into_iter().flat_map(StateFacts::failed).map(|task| task.node.clone()).collect(),
         timed_out: run.is_some_and(|run| run.status == "timeout"),
     }
 }

@@ -153,6 +153,9 @@ impl History {
             side.lacks_steps |= entry.facts.tasks.is_empty() && next.is_some_and(|next| next.facts.source == "loop");
             let at_end = Pending { record, is_answered_later: run.is_some() };
             side.steps.extend(steps(entry, next, began, (n == last).then_some(at_end)));
+            if began != entry.facts.created_at {
+                side.steps[first..].iter_mut().for_each(|step| step.asked &= step.state == StepState::Waiting);
+            }
             for step in &mut side.steps[first..] {
                 step.checkpoint_id = Some(after.unwrap_or(id).to_string());
             }

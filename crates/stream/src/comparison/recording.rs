@@ -186,8 +186,13 @@ impl Recorded {
     fn side(mut self, name: String, file: String) -> Side {
         let mut side = Side::new(String::new(), SideSource::Recording { file });
         let attempts = self.shown_attempts(&mut side);
-        for attempt in &attempts {
+        for (n, attempt) in attempts.iter().enumerate() {
+            let first = side.steps.len();
             self.add_attempt(&mut side, attempt, attempts.len() == 1);
+            // A question waits until the next run.
+            let wait = attempts.get(n + 1).zip(attempt.ended).map(|(next, asked)| next.started.duration_since(asked));
+            let wait = wait.and_then(|wait| u64::try_from(wait.as_millis()).ok());
+            side.steps[first..].iter_mut().filter(|step| step.asked).for_each(|step| step.took_ms = wait);
         }
         side.graph_id = self.graph.take();
         side.assistant_id = self.assistant.take();

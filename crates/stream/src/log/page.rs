@@ -10,6 +10,7 @@ use crate::{Event, Head, Item, Record};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -23,7 +24,8 @@ const MAX_HELD_BATCHES: usize = 64;
 const LOAD_PAUSE: Duration = Duration::from_millis(300);
 /// A replay is complete when no replayed event has arrived for this long.
 const REPLAY_QUIET: Duration = Duration::from_millis(500);
-/// How often an idle thread is reloaded, because streams don't report that it was deleted.
+/// How often the runs of an idle thread are reloaded, because streams don't report that it was deleted, and a run's stream doesn't
+/// report later runs.
 const IDLE_RELOAD: Duration = Duration::from_secs(10);
 
 /// The options of a thread page.
@@ -49,7 +51,7 @@ impl std::fmt::Debug for LoaderFactory {
 }
 
 /// Forwards a stream and the snapshots of its thread. Returns when the receiver is dropped, or when a stream without a
-/// thread ends. After a thread's stream ends, snapshots are still loaded on request.
+/// thread ends. After a thread's stream ends, its runs are still polled, and snapshots are loaded on request.
 pub async fn follow_page(options: PageOptions, stream: mpsc::Receiver<Vec<Item>>, out: mpsc::Sender<Vec<Item>>) {
     let PageOptions { loader, thread, mut head, refresh } = options;
     let (sender, loaded) = mpsc::unbounded_channel();
@@ -70,6 +72,7 @@ pub async fn follow_page(options: PageOptions, stream: mpsc::Receiver<Vec<Item>>
             until: Instant::now() + STATE_HOLD,
         }),
         replayed: None,
+        runs: None,
         has_head: thread.is_some(),
         ended: false,
     };
@@ -108,6 +111,8 @@ struct Page {
     held: Option<Held>,
     /// When the last replayed event arrived; cleared by the snapshot after the replay.
     replayed: Option<Instant>,
+    /// The runs as last loaded.
+    runs: Option<Arc<str>>,
     /// Whether the head was already sent, so that the stream's own is skipped.
     has_head: bool,
     ended: bool,
@@ -181,13 +186,13 @@ impl Page {
         });
     }
 
-    /// Returns when to wake up without a trigger. `None` after the end of the stream and its last snapshot.
+    /// Returns when to wake up without a trigger. `None` while nothing was loaded.
     fn next_wake(&self) -> Option<Instant> {
         let pause =
             self.last_load.map(|last| last + LOAD_PAUSE).filter(|_| self.pending.is_some() && self.loading.is_none());
         let held = self.held.as_ref().map(|held| held.until);
         let replayed = self.replayed.map(|last| last + REPLAY_QUIET);
-        let idle = self.last_load.map(|last| last + IDLE_RELOAD).filter(|_| !self.ended && self.loading.is_none());
+        let idle = self.last_load.map(|last| last + IDLE_RELOAD).filter(|_| self.loading.is_none());
         [pause, held, replayed, idle].into_iter().flatten().min()
     }
 
@@ -198,7 +203,7 @@ impl Page {
             self.replayed = None;
             self.schedule_load(Scope::All, false);
         }
-        if self.last_load.is_some_and(|last| now >= last + IDLE_RELOAD) && self.loading.is_none() && !self.ended {
+        if self.last_load.is_some_and(|last| now >= last + IDLE_RELOAD) && self.loading.is_none() {
             self.schedule_load(Scope::Runs, false);
         }
         if self.held.as_ref().is_some_and(|held| now >= held.until) {
@@ -212,6 +217,13 @@ impl Page {
         if loaded == [Part::Runs] && matches!(snapshot.parts[&Part::Runs], Loaded::Failed(_)) {
             // The thread may have been deleted.
             self.schedule_load(Scope::All, false);
+        }
+        if let Some(Loaded::Json(runs)) = snapshot.parts.get(&Part::Runs) {
+            // No event shows what runs do after the end of the stream.
+            let is_news = self.runs.replace(runs.clone()).is_some_and(|known| known != *runs);
+            if is_news && self.ended && loaded == [Part::Runs] {
+                self.schedule_load(Scope::All, true);
+            }
         }
         let event = self.positions.snapshot(snapshot);
         if !self.send(vec![Item::Record(Record::Event(event))]).await {

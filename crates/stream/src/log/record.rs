@@ -74,6 +74,13 @@ pub struct RunRecord {
     pub outcome: Option<Outcome>,
 }
 
+impl RunRecord {
+    /// Returns the end of the run, if its stream was read to its end.
+    pub(crate) fn end(&self) -> Option<End> {
+        Some(End { at: self.ended_at?, outcome: self.outcome?, ..End::default() })
+    }
+}
+
 /// The head of a recording.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Head {

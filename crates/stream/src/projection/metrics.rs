@@ -11,7 +11,7 @@ use super::rows::Rows;
 use super::status::{RunEntry, RunOutcome};
 use super::usage::Usage;
 use crate::protocol::Payload;
-use crate::{Interner, Item, MAX_NAME, Outcome, Record, Seq};
+use crate::{End, Interner, Item, MAX_NAME, Outcome, Record, Seq};
 use jiff::Timestamp;
 use models::Models;
 use std::collections::{HashMap, VecDeque};
@@ -165,16 +165,23 @@ impl Metrics {
                 }
                 None => self.is_after_gap = true,
             },
-            Item::Record(Record::End(end)) if end.outcome != Outcome::Detached => {
-                if let Some(run) = self.runs.last_mut().filter(|run| !run.done) {
-                    // A finished run ended with its last event. Otherwise the run may have continued until now.
-                    let is_done = matches!(end.outcome, Outcome::Success | Outcome::Interrupted | Outcome::Error);
-                    let until = if is_done || !run.is_timed { run.last_event } else { Some(end.at) };
-                    run.ended = run.ended.or(until);
-                    (run.outcome, run.over) = (Some(end.outcome), true);
-                }
-            }
+            Item::Record(Record::End(end)) => self.end_run(end, None),
+            Item::Record(Record::Run(run)) => run.end().iter().for_each(|end| self.end_run(end, Some(&run.run_id))),
             _ => {}
+        }
+    }
+
+    /// Ends the newest run, if it has this id.
+    fn end_run(&mut self, end: &End, run_id: Option<&str>) {
+        let is_its = |run: &&mut RunMetrics| run_id.is_none() || run.run_id.as_deref() == run_id;
+        if let Some(run) =
+            self.runs.last_mut().filter(|run| !run.done && end.outcome != Outcome::Detached).filter(is_its)
+        {
+            // A finished run ended with its last event. Otherwise the run may have continued until now.
+            let is_done = matches!(end.outcome, Outcome::Success | Outcome::Interrupted | Outcome::Error);
+            let until = if is_done || !run.is_timed { run.last_event } else { Some(end.at) };
+            run.ended = run.ended.or(until);
+            (run.outcome, run.over) = (Some(end.outcome), true);
         }
     }
 

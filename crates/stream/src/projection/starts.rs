@@ -26,7 +26,8 @@ impl CallStart {
     /// Returns the time to first token of this call.
     pub(super) fn first_token(self, at: Timestamp) -> Option<FirstToken> {
         let after = Duration::try_from(at.duration_since(self.at)).ok()?;
-        Some(FirstToken { after, is_exact: self.is_exact })
+        // An estimated start that is the time of the token itself says nothing.
+        (self.is_exact || after >= Duration::from_millis(1)).then_some(FirstToken { after, is_exact: self.is_exact })
     }
 }
 
@@ -184,4 +185,18 @@ impl Starts {
 /// Returns the depth of the graph whose node sent a message.
 fn depth_of(ns: &Namespace, origin: &MessageOrigin<'_>) -> usize {
     origin.langgraph_checkpoint_ns.some().map_or(ns.len(), |path| path.split('|').count() - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_estimated_start_at_the_first_token_gives_no_time() {
+        let start = |is_exact| CallStart { at: Timestamp::UNIX_EPOCH, is_exact };
+        let later = Timestamp::from_millisecond(59).unwrap();
+        assert_eq!(start(false).first_token(Timestamp::UNIX_EPOCH), None);
+        assert_eq!(start(true).first_token(Timestamp::UNIX_EPOCH).map(|first| first.after), Some(Duration::ZERO));
+        assert_eq!(start(false).first_token(later).map(|first| first.after), Some(Duration::from_millis(59)));
+    }
 }

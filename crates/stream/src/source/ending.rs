@@ -7,6 +7,7 @@ use crate::source::disconnect::DisconnectReason;
 use crate::transport::connection::{RunState, Transport};
 use crate::{Data, Item, Outcome};
 use jiff::Timestamp;
+use runtail_core::model::cause;
 use std::time::Duration;
 
 impl<L: Transport> Source<L> {
@@ -95,10 +96,10 @@ impl<L: Transport> Source<L> {
         }
     }
 
-    /// Returns the final outcome, with the error from the stream if the server's records have none.
+    /// Returns the final outcome, with the cause by the server's records and the stream.
     pub(super) fn resolve_outcome(&mut self, outcome: Outcome, detail: Option<String>) -> Ending {
         match outcome {
-            Outcome::Error => (outcome, detail.or_else(|| self.live_error.take())),
+            Outcome::Error => (outcome, cause(detail.into_iter().chain(self.live_error.take()))),
             Outcome::Unknown if self.live_error.is_some() => (Outcome::Error, self.live_error.take()),
             // The server reports an interrupted run as a success, and its thread's status may lag behind.
             Outcome::Success if self.was_interrupted() => (Outcome::Interrupted, detail),

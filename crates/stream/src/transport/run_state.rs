@@ -1,19 +1,16 @@
 //! Determines the state of a run whose stream has closed from the server's records.
 
 use crate::Outcome;
-use crate::source::control_events::one_line;
 use crate::transport::connection::RunState;
 use crate::transport::server::{is_endpoint_missing, kind};
 use runtail_api::{AgentServer, ApiError, Kind, ServerKind};
-use runtail_core::model::{Run, Thread};
+use runtail_core::model::{Question, RunFacts, StateFacts, Thread, ThreadFacts, summary_of};
 use serde_json::Value;
 use std::time::Duration;
 
 /// How many times, and at what interval, to poll a thread that is still busy after its run has ended.
 const BUSY_POLLS: u32 = 3;
 const BUSY_POLL_INTERVAL: Duration = Duration::from_millis(150);
-/// Maximum length of a question shown with the outcome, in characters.
-const MAX_QUESTION_CHARS: usize = 160;
 
 /// Returns the state of a run.
 pub(crate) async fn run_state(
@@ -47,8 +44,8 @@ pub(crate) async fn run_state(
             None => RunState::Finished(Outcome::Success, None),
         },
         "error" | "failed" => {
-            let error = thread_of(server, thread).await?.failure();
-            RunState::Finished(Outcome::Error, error.or(error_in_record(&run)))
+            let facts = serde_json::to_string(&run).ok().and_then(|json| RunFacts::read(&json).ok());
+            RunState::Finished(Outcome::Error, server.cause_of_run(thread, &facts.unwrap_or_default()).await?)
         }
         "timeout" => RunState::Finished(Outcome::Timeout, None),
         "cancelled" | "canceled" => RunState::Finished(Outcome::Cancelled, None),
@@ -71,11 +68,6 @@ pub(crate) async fn run_state(
             Some(format!("the run's status is {}", runtail_core::text::clean(other))),
         ),
     })
-}
-
-/// Returns the error in a run's record; only Aegra has one.
-fn error_in_record(run: &Run) -> Option<String> {
-    run.extra.get("error_message").and_then(Value::as_str).map(String::from)
 }
 
 /// Returns whether the thread of a successful run is waiting for input, and the question if there is one.
@@ -122,26 +114,19 @@ async fn settled_thread(server: &AgentServer, id: &str) -> Result<Thread, ApiErr
     thread_of(server, id).await
 }
 
-/// Returns whether the thread is waiting for input, and the question if there is one.
+/// Returns whether the thread is waiting for input, and its questions if there are any.
 fn interrupt(thread: &Thread) -> Option<Option<String>> {
-    let first = thread.waiting().into_iter().next();
-    (first.is_some() || thread.status == "interrupted").then(|| first.map(|i| question(&i.value)))
+    let questions = ThreadFacts::of(thread).questions;
+    (!questions.is_empty() || thread.status == "interrupted").then(|| in_words(&questions))
 }
 
-/// Returns the question in a state.
+/// Returns the questions in a state.
 fn question_in_state(state: &Value) -> Option<String> {
-    let tasks = state["tasks"].as_array().into_iter().flatten().map(|task| &task["interrupts"]);
-    let lists = std::iter::once(&state["interrupts"]).chain(tasks);
-    lists.filter_map(Value::as_array).flatten().next().map(|i| question(&i["value"]))
+    in_words(&StateFacts::read(&state.to_string()).ok()?.pending())
 }
 
-fn question(value: &Value) -> String {
-    let text = one_line(&value.as_str().map_or_else(|| value.to_string(), str::to_string));
-    let mut short: String = text.chars().take(MAX_QUESTION_CHARS).collect();
-    if short.len() < text.len() {
-        short.push('…');
-    }
-    short
+fn in_words(questions: &[Question]) -> Option<String> {
+    Some(summary_of(questions)).filter(|words| !words.is_empty())
 }
 
 #[cfg(test)]
@@ -157,6 +142,8 @@ mod tests {
         let waiting =
             thread(r#"{"thread_id":"t","status":"interrupted","interrupts":{"x":[{"id":"1","value":"Go?"}]}}"#);
         assert_eq!(interrupt(&waiting), Some(Some("Go?".into())));
+        let two = json!({"thread_id": "t", "interrupts": {"x": [{"id": "1", "value": "Go?"}], "y": [{"id": "2", "value": "Stay?"}]}});
+        assert_eq!(interrupt(&thread(&two.to_string())), Some(Some("2 questions: Go?".into())));
         assert_eq!(
             question_in_state(&json!({"tasks":[{"interrupts":[]},{"interrupts":[{"value":{"q":1}}]}]})).as_deref(),
             Some("{\"q\":1}")

@@ -70,6 +70,9 @@ pub async fn follow_thread(
         server.note_thread_streams_missing();
     }
     let receiver = out.clone();
+    // A page loads the state, so nothing is missing where runs can't be resumed after an id.
+    let first_after = options.first_after.filter(|after| is_start(after) || !following.has_state);
+    let options = SourceOptions { first_after, ..options };
     let mut follower = Follower::new(server, thread, modes, following, options, out);
     tokio::select! {
         biased;
@@ -106,10 +109,29 @@ struct Follower {
     is_past: bool,
 }
 
+/// A position in a log that continues with another source.
 #[derive(Default, Clone, Copy)]
-struct Base {
-    events: u64,
-    conn: u32,
+pub(crate) struct Base {
+    pub events: u64,
+    pub conn: u32,
+}
+
+impl Base {
+    /// Continues the numbers of the log in a record of the other source.
+    pub fn shift(self, record: Record) -> Record {
+        match record {
+            Record::Open { at, conn, status, resumed_after } => {
+                Record::Open { at, conn: self.conn + conn, status, resumed_after }
+            }
+            Record::Close { at, conn, reason } => Record::Close { at, conn: self.conn + conn, reason },
+            Record::Event(mut event) => {
+                event.seq = event.seq + self.events;
+                event.conn += self.conn;
+                Record::Event(event)
+            }
+            other => other,
+        }
+    }
 }
 
 impl Follower {
@@ -395,29 +417,23 @@ impl Follower {
 
     /// Renumbers a record of a run's stream for the thread's log.
     fn renumbered(&mut self, record: Record, run: &str) -> Record {
-        match record {
-            Record::Open { at, conn, status, resumed_after } => {
-                let conn = self.base.conn + conn;
-                (self.totals.connections, self.open) = (conn, Some(conn));
-                Record::Open { at, conn, status, resumed_after }
-            }
-            Record::Close { at, conn, reason } => {
-                self.open = None;
-                Record::Close { at, conn: self.base.conn + conn, reason }
-            }
-            Record::Event(mut event) => {
-                event.seq = event.seq + self.base.events;
-                event.conn += self.base.conn;
-                self.totals.events = event.seq.0;
-                self.totals.malformed += u64::from(event.data.json().is_none());
-                Record::Event(event)
-            }
+        let record = match record {
             Record::Gap { at, why } => {
                 self.totals.gaps += 1;
                 Record::Gap { at, why: format!("run {}: {why}", runtail_core::text::clean(run)) }
             }
-            other => other,
+            other => self.base.shift(other),
+        };
+        match &record {
+            Record::Open { conn, .. } => (self.totals.connections, self.open) = (*conn, Some(*conn)),
+            Record::Close { .. } => self.open = None,
+            Record::Event(event) => {
+                self.totals.events = event.seq.0;
+                self.totals.malformed += u64::from(event.data.json().is_none());
+            }
+            _ => {}
         }
+        record
     }
 
     /// Records the close of a connection that was abandoned.

@@ -120,11 +120,13 @@ pub async fn run(services: &Services, server: &ServerRef, thread: &str, run: &st
         let row = listed.items.into_iter().find(|row| row["name"] == *server.name)?;
         Some(control_plane.revision_rows(row["id"].as_str()?, REVISIONS).await.ok()?.items)
     };
-    let (row, info, revisions) = tokio::join!(client.run_row(thread, run), client.info(), revisions);
+    let (row, info, revisions) = tokio::join!(client.explained_run(thread, run), client.info(), revisions);
     let mut row = row?;
     let info = info.map(|info| info.raw).unwrap_or_default();
     let answered_by = RunRevision::of(&row, &info, revisions.as_deref());
-    if let Some(fields) = row.as_object_mut() {
+    if let Some(fields) = row.as_object_mut()
+        && answered_by.is_known()
+    {
         // First, because it is what the server's record doesn't say.
         let own = std::mem::take(fields);
         fields.insert("answered_by".into(), json!(answered_by));

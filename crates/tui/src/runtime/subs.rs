@@ -15,7 +15,7 @@ use runtail_api::doctor::{Ask, Check, examine_all};
 use runtail_core::config::{Config, Profile, Watch};
 use runtail_stream::{
     Head, Item, JoinTransport, LoaderFactory, PageOptions, Record, RunFollowing, RunTransport, SnapshotLoader,
-    SourceOptions, Target, follow, follow_page, follow_thread,
+    SourceOptions, Target, follow, follow_page, follow_run_and_thread, follow_thread,
 };
 use std::collections::BTreeMap;
 use std::io;
@@ -381,11 +381,14 @@ async fn stream(
         head: head.clone(),
         refresh,
     };
+    let following =
+        RunFollowing { shared, own: Some(own), refresh: Some(run_refresh), has_state: true, ..RunFollowing::default() };
     let source = async move {
         let options = SourceOptions { head, max_event, modes: Some(modes_receiver), ..SourceOptions::default() };
         match target {
             StreamTarget::Start { on, body } => {
-                follow(RunTransport::new(client, on, (*body).clone()), options, sender).await
+                let run = RunTransport::new(client.clone(), on, (*body).clone());
+                follow_run_and_thread(client, run, following, options, sender).await;
             }
             StreamTarget::Join { thread, run } => {
                 let options = SourceOptions { first_after: Some("-1".into()), ..options };
@@ -393,13 +396,6 @@ async fn stream(
             }
             StreamTarget::Tail { thread } => {
                 let options = SourceOptions { first_after: Some("-".into()), ..options };
-                let following = RunFollowing {
-                    shared,
-                    own: Some(own),
-                    refresh: Some(run_refresh),
-                    has_state: true,
-                    ..RunFollowing::default()
-                };
                 follow_thread(client, thread, modes, following, options, sender).await;
             }
             // Handled above.

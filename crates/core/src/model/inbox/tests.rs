@@ -230,19 +230,6 @@ fn errors_are_one_short_line() {
 }
 
 #[test]
-fn a_failure_without_an_error_names_the_step_limit() {
-    let row = |detail: &str, is_inferred: bool| {
-        let thread = InboxThread { cause: Some(InboxCause::Error), detail: detail.into(), ..InboxThread::default() };
-        thread.with_step_limit(Some(StepLimit { steps: 25, is_inferred })).detail
-    };
-    assert_eq!(row("", true), "None of its steps failed. It most likely reached its limit of 25 steps");
-    assert_eq!(row("ValueError: boom", true), "ValueError: boom");
-    assert_eq!(row("", false), "");
-    let waiting = InboxThread { cause: Some(InboxCause::Question), ..InboxThread::default() };
-    assert_eq!(waiting.with_step_limit(Some(StepLimit { steps: 25, is_inferred: true })).detail, "");
-}
-
-#[test]
 fn a_list_of_threads_and_the_inbox_say_the_same_of_a_stopped_thread() {
     let next = || vec!["pay".to_string(), "log".to_string()];
     let cases = [

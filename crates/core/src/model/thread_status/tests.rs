@@ -276,3 +276,31 @@ fn retry_offers_only_remaining_work() {
     assert_eq!(again(None, None), Again::Steps);
     assert_eq!(again(state(&[]), None), Again::Input);
 }
+
+/// A capture of an agent whose run failed (`tests/captures/agents`).
+fn captured_agent(name: &str) -> Case {
+    let part = |part: &str| {
+        let path = format!("{}/../../tests/captures/agents/{name}-{part}.json", env!("CARGO_MANIFEST_DIR"));
+        let capture: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        capture["response"]["body"].clone()
+    };
+    Case::of(part("thread"), part("state"), part("runs"))
+}
+
+#[test]
+fn a_failure_has_the_most_specific_text_of_all_records() {
+    let overloaded =
+        "Error code: 529 - {'type': 'error', 'error': {'type': 'overloaded_error', 'message': 'Overloaded'}}";
+    for (name, cause) in [
+        ("modelfail", format!("ConnectionError: {overloaded}")),
+        ("aegra-modelfail", format!("ConnectionError: {overloaded}")),
+    ] {
+        let case = captured_agent(name);
+        assert_eq!(case.status().error(), Some(&*cause), "{name}");
+    }
+    let case = captured_agent("provider");
+    assert!(!case.status().error().unwrap().contains("internal error"), "{:?}", case.status());
+    // Without the state, the general text is better than none.
+    let masked = Case { state: None, ..captured_agent("modelfail") };
+    assert_eq!(masked.status().error(), Some("ConnectionError: An internal error occurred"));
+}

@@ -7,10 +7,13 @@ use crate::{End, Outcome, Seq, error_text};
 use jiff::Timestamp;
 use runtail_core::exact_json;
 use runtail_core::json;
-use runtail_core::model::{Question, RunFacts, ThreadStatus};
+use runtail_core::model::{Question, RunFacts, ThreadStatus, cause};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::sync::Arc;
+
+/// Why the status of a run that ended isn't known until the records are loaded.
+pub(super) const ASKING: &str = "the run ended; asking the server how";
 
 /// Maximum number of questions and of nodes kept per run.
 const MAX_EACH: usize = 64;
@@ -35,6 +38,8 @@ pub(super) struct LiveRun {
     pub end_seq: Option<Seq>,
     pub attempt: u64,
     pub error: Option<String>,
+    /// The error of the task that failed last: Aegra's is more specific than that of the run.
+    pub task_error: Option<String>,
     pub failed_nodes: Vec<String>,
     pub questions: Vec<Question>,
     /// Size of the questions' JSON in bytes.
@@ -73,7 +78,8 @@ impl Weigh for LiveRun {
         let names = self.nodes.iter().chain(&self.failed_nodes).map(|name| size_of::<String>() + name.len());
         let id = self.id.as_ref().map_or(0, |id| id.len());
         let questions = self.questions.len() * size_of::<Question>() + self.question_bytes * MEMORY_PER_BYTE;
-        size_of::<LiveRun>() + id + text(&self.error) + text(&self.detail) + names.sum::<usize>() + questions
+        let texts = text(&self.error) + text(&self.task_error) + text(&self.detail);
+        size_of::<LiveRun>() + id + texts + names.sum::<usize>() + questions
     }
 }
 
@@ -122,6 +128,11 @@ impl Live {
         self.before.iter().chain(&self.newest)
     }
 
+    /// Returns the position of the end of the run that determines the status.
+    pub fn ends_status(&self) -> Option<Seq> {
+        self.newest.as_ref().filter(|_| self.is_current)?.end_seq
+    }
+
     /// Sets the maximum memory size of the runs before the newest, in bytes.
     pub fn limit(&mut self, max_bytes: usize) {
         self.before.limit(max_bytes);
@@ -162,7 +173,7 @@ impl Live {
             "error" => {
                 let text = error_text(payload.json.unwrap_or(payload.event.data.text()));
                 let run = self.current_run();
-                run.error = Some(text);
+                run.error = cause([text].into_iter().chain(run.task_error.clone()));
                 run.ended = time.or(run.ended);
                 Change::Run
             }
@@ -230,8 +241,8 @@ impl Live {
         run.detail.clone_from(&end.detail);
         run.is_over = true;
         run.end_seq = run.end_seq.or(Some(seq));
-        if end.outcome == Outcome::Error && run.error.is_none() {
-            run.error.clone_from(&end.detail);
+        if end.outcome == Outcome::Error {
+            run.error = cause(run.error.take().into_iter().chain(end.detail.clone()));
         }
         Change::Run
     }
@@ -272,7 +283,7 @@ impl Live {
         match (run.outcome, &run.error) {
             (Some(Outcome::Error | Outcome::Timeout), _) | (_, Some(_)) => ThreadStatus::Failed {
                 at,
-                error: run.error.clone().or(run.detail.clone()).unwrap_or_default(),
+                error: run.error.clone().or(run.detail.clone()).or(run.task_error.clone()).unwrap_or_default(),
                 nodes: run.failed_nodes.clone(),
                 timed_out: run.outcome == Some(Outcome::Timeout),
             },
@@ -283,14 +294,15 @@ impl Live {
             (Some(Outcome::Success), _) => ThreadStatus::Idle { ended: at, began: run.began },
             (None, None) if is_stream_only && run.succeeded() => ThreadStatus::Idle { ended: at, began: run.began },
             (None, None) if is_stream_only && !run.failed_nodes.is_empty() => {
-                ThreadStatus::Failed { at, error: String::new(), nodes: run.failed_nodes.clone(), timed_out: false }
+                let error = run.task_error.clone().unwrap_or_default();
+                ThreadStatus::Failed { at, error, nodes: run.failed_nodes.clone(), timed_out: false }
             }
             _ if is_stream_only && !is_recorded => {
                 let why = "the newest run ended before the stream was opened, and this server doesn't say how";
                 ThreadStatus::Unknown { why: why.into() }
             }
             _ if is_recorded => ThreadStatus::Unknown { why: "the recording stops before the run's end".into() },
-            _ => ThreadStatus::Unknown { why: "the run ended; asking the server how".into() },
+            _ => ThreadStatus::Unknown { why: ASKING.into() },
         }
     }
 
@@ -390,6 +402,9 @@ impl Live {
         let run = self.current_run();
         if is_root {
             run.nodes.retain(|node| node != name);
+        }
+        if let Some(error) = failed {
+            run.task_error = Some(error_text(error.get()));
         }
         // Two modes may report the same failure.
         let is_new = run.failed_nodes.len() < MAX_EACH && !run.failed_nodes.iter().any(|known| known == name);

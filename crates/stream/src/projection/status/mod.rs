@@ -15,8 +15,8 @@ use super::message::Message;
 use crate::protocol::Payload;
 use crate::{HistoryEntry, Item, Outcome, Record, Seq, SnapshotFields, SnapshotPart};
 use jiff::Timestamp;
-use live::{Change, Live};
-use runtail_core::model::{RunFacts, StateFacts, TaskFacts, ThreadFacts, ThreadRecords, ThreadStatus};
+use live::{ASKING, Change, Live};
+use runtail_core::model::{RunFacts, StateFacts, TaskFacts, ThreadFacts, ThreadRecords, ThreadStatus, hides_cause};
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -130,10 +130,14 @@ impl Status {
     /// Returns whether the outcome of a run will still be loaded, because the newest snapshot is older than the run's
     /// end.
     pub fn awaits_outcome(&self, run: &RunEntry) -> bool {
+        self.awaits_records(run.end_seq)
+    }
+
+    fn awaits_records(&self, end_seq: Option<Seq>) -> bool {
         !self.is_recorded
             && !self.is_stream_only()
             && match self.loaded {
-                Some(loaded) => run.end_seq.is_some_and(|end| end > loaded.seq),
+                Some(loaded) => end_seq.is_some_and(|end| end > loaded.seq),
                 None => self.is_loading,
             }
     }
@@ -412,6 +416,13 @@ impl Status {
         };
         let is_stream_only = self.is_stream_only();
         self.status = self.live.status(is_stream_only, self.is_recorded, from_records);
+        // The records, which are being loaded, have the cause.
+        if let ThreadStatus::Failed { error, .. } = &self.status
+            && hides_cause(error)
+            && self.live.ends_status().is_some_and(|end| self.awaits_records(Some(end)))
+        {
+            self.status = ThreadStatus::Unknown { why: ASKING.into() };
+        }
     }
 
     /// Returns the token usage of a run: the sum of the messages that are known to belong to it.

@@ -4,7 +4,7 @@ use super::live::LiveRun;
 use super::{Checkpoint, Status};
 use crate::{Outcome, Seq};
 use jiff::{SignedDuration, Timestamp};
-use runtail_core::model::{RunFacts, StateFacts, ThreadStatus};
+use runtail_core::model::{RunFacts, StateFacts, ThreadStatus, cause};
 use std::sync::Arc;
 
 /// The status or outcome of a run.
@@ -198,11 +198,10 @@ fn from_record(
         _ => None,
     };
     let (thread_error, thread_node) = from_thread.unzip();
-    let error = thread_error
-        .filter(|text| !text.is_empty())
-        .or_else(|| record.error.clone())
-        .or_else(|| seen?.error.clone())
-        .or_else(|| failed?.error.clone());
+    let failed_tasks = last.into_iter().flat_map(|checkpoint| checkpoint.facts.failed());
+    let of_tasks = failed_tasks.filter_map(|task| task.error.clone());
+    let seen_error = seen.and_then(|run| run.error.clone());
+    let error = cause(thread_error.into_iter().chain(record.error.clone()).chain(seen_error).chain(of_tasks));
     let ended = record.updated_at.filter(|_| outcome.is_over()).or(seen.and_then(|run| run.ended));
     let has_failed = matches!(outcome, RunOutcome::Failed | RunOutcome::TimedOut);
     let node = match outcome {
@@ -335,7 +334,7 @@ fn from_stream(status: &Status, run: &LiveRun, number: Option<usize>) -> RunEntr
         requested: None,
         began: run.began,
         ended: run.ended,
-        error: run.error.clone(),
+        error: run.error.clone().or_else(|| run.task_error.clone().filter(|_| outcome == RunOutcome::Failed)),
         node,
         assistant_id: None,
         first_seq: Some(run.first_seq),

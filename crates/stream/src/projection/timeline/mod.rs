@@ -16,7 +16,7 @@ pub(super) use recorded::RunHistory;
 
 use super::rows::{Rows, Weigh, namespace_weight};
 use super::status::{RunEntry, RunOutcome};
-use crate::{Interner, Item, Namespace, Outcome, Record, Seq};
+use crate::{End, Interner, Item, Namespace, Outcome, Record, Seq};
 use fold::Scope;
 use jiff::{SignedDuration, Timestamp};
 use std::collections::{HashMap, VecDeque};
@@ -444,17 +444,22 @@ impl Timeline {
         self.changes += 1;
         let mut of_run = self.attempts.iter_mut().enumerate().filter(|(_, attempt)| is_of_run(attempt));
         if let Some((first, attempt)) = of_run.next() {
+            let mut newest = first;
             attempt.apply_record(run, true);
             // Each attempt of a retried run has the same step numbers, so checkpoints can't be assigned to one of them.
             let is_only = attempt.number == 1 && !attempt.is_recorded;
             match of_run.next_back() {
-                Some((_, last)) => last.apply_record(run, false),
+                Some((at, last)) => {
+                    newest = at;
+                    last.apply_record(run, false);
+                }
                 None if is_only => {
                     self.fill_times(first, run, &history.checkpoints);
                     self.fill_steps(first, run, history);
                 }
                 None => {}
             }
+            self.extend_cut_bars(newest);
         } else if (run.outcome.is_over() || run.outcome == RunOutcome::Running)
             && !self.is_open()
             && self.attempts.back().is_none_or(|last| run.began.is_some_and(|began| began >= last.started))
@@ -480,29 +485,13 @@ impl Timeline {
                 let run_id = head.run_id.as_deref();
                 self.run_id = run_id.map(|id| self.names.get(id)).or(self.run_id.take());
             }
-            Item::Record(Record::End(end)) => {
-                let detail =
-                    || end.detail.as_deref().map(|text| runtail_core::text::head(text, fold::MAX_DETAIL).to_string());
-                let reason = detail().unwrap_or_else(|| end.outcome.as_str().to_string());
-                let (state, detail) = match end.outcome {
-                    Outcome::Success => (BarState::Done, None),
-                    Outcome::Error | Outcome::Timeout => (BarState::Failed, Some(reason)),
-                    Outcome::Interrupted => (BarState::Interrupted, detail()),
-                    Outcome::Cancelled | Outcome::Detached => (BarState::Abandoned, Some(reason)),
-                    Outcome::Unknown => (BarState::Abandoned, detail()),
-                };
-                // A finished run ended with its last event, because servers close the stream later. Otherwise the run
-                // may have continued until now, unless it is a replay.
-                let is_timed = self.attempts.back().is_some_and(|attempt| attempt.is_timed);
-                let may_continue =
-                    !matches!(end.outcome, Outcome::Success | Outcome::Interrupted | Outcome::Error) && is_timed;
-                let at = may_continue.then(|| (self.attempt_time(end.at), true));
-                self.end_attempt(state, detail, at);
+            Item::Record(Record::End(end)) => self.end_run(end),
+            Item::Record(Record::Run(run)) => {
+                let is_newest = self.newest_attempt().is_some_and(|last| last.run_id.as_deref() == Some(&*run.run_id));
+                run.end().filter(|_| is_newest).iter().for_each(|end| self.end_run(end));
             }
             Item::Failed(_) => self.end_attempt(BarState::Abandoned, None, None),
-            Item::Record(
-                Record::Open { .. } | Record::Close { .. } | Record::Gap { .. } | Record::Event(_) | Record::Run(_),
-            )
+            Item::Record(Record::Open { .. } | Record::Close { .. } | Record::Gap { .. } | Record::Event(_))
             | Item::Heartbeat { .. }
             | Item::Repeated { .. }
             | Item::Connecting { .. }
@@ -512,6 +501,25 @@ impl Timeline {
             | Item::Following { .. }
             | Item::Silent { .. } => {}
         }
+    }
+
+    /// Ends the newest attempt with its run.
+    fn end_run(&mut self, end: &End) {
+        let detail = || end.detail.as_deref().map(|text| runtail_core::text::head(text, fold::MAX_DETAIL).to_string());
+        let reason = detail().unwrap_or_else(|| end.outcome.as_str().to_string());
+        let (state, detail) = match end.outcome {
+            Outcome::Success => (BarState::Done, None),
+            Outcome::Error | Outcome::Timeout => (BarState::Failed, Some(reason)),
+            Outcome::Interrupted => (BarState::Interrupted, detail()),
+            Outcome::Cancelled | Outcome::Detached => (BarState::Abandoned, Some(reason)),
+            Outcome::Unknown => (BarState::Abandoned, detail()),
+        };
+        // A finished run ended with its last event, because servers close the stream later. Otherwise the run
+        // may have continued until now, unless it is a replay.
+        let is_timed = self.attempts.back().is_some_and(|attempt| attempt.is_timed);
+        let may_continue = !matches!(end.outcome, Outcome::Success | Outcome::Interrupted | Outcome::Error) && is_timed;
+        let at = may_continue.then(|| (self.attempt_time(end.at), true));
+        self.end_attempt(state, detail, at);
     }
 }
 

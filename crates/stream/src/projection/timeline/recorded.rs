@@ -161,6 +161,22 @@ impl Timeline {
         }
     }
 
+    /// Extends the bars that ran when a run was cancelled or failed. The stream's end of a run doesn't show its outcome, so the bars
+    /// were cut at their last event.
+    pub(super) fn extend_cut_bars(&mut self, at: usize) {
+        let Some(attempt) = self.attempts.get(at) else { return };
+        let (Some(ended), BarState::Abandoned | BarState::Failed) = (attempt.ended, attempt.state) else { return };
+        let first = attempt.first_key.max(self.bars.evicted());
+        let all = self.bars.evicted() + self.bars.len() as u64;
+        for key in first..self.attempts.get(at + 1).map_or(all, |next| next.first_key) {
+            if let Some(bar) = self.bar_mut(key).filter(|bar| bar.state == BarState::Abandoned)
+                && bar.ended == Some(bar.seen.max(bar.started))
+            {
+                bar.ended = Some(ended.max(bar.started));
+            }
+        }
+    }
+
     /// Adds the steps that the stream of a run didn't contain: those before it joined, those in a gap, and nodes that its modes don't
     /// report.
     pub(super) fn fill_steps(&mut self, at: usize, run: &RunEntry, history: &RunHistory<'_>) {

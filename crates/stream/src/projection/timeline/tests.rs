@@ -433,3 +433,20 @@ fn a_run_joined_in_the_middle_has_one_clock() {
     assert_eq!(log.bars(), expected);
     assert_eq!(log.attempt().clock, Clock::Server);
 }
+
+#[test]
+fn a_node_that_was_cancelled_ran_until_the_end_of_its_run() {
+    let mut log = Log::default();
+    log.event(1000, false, "metadata", json!({"run_id": "r", "attempt": 1}));
+    log.task(1100, false, "a", "nap", false);
+    // The end of a run on a thread's stream looks the same for each outcome.
+    log.event(3400, false, "metadata", json!({"run_id": "r", "status": "run_done"}));
+    log.seq = log.seq.next();
+    let runs =
+        json!([{"run_id": "r", "status": "interrupted", "created_at": Log::time(1000), "updated_at": Log::time(3400)}]);
+    let parts = [(SnapshotPart::Runs, Loaded::Json(runs.to_string().into()))].into_iter().collect();
+    let event = ThreadSnapshot { at: Script::at(0), parts }.into_event(log.seq);
+    log.projections.apply(&Item::Record(Record::Event(event)));
+    let bar = &log.projections.timeline.bars()[0];
+    assert_eq!((bar.state, bar.took()), (Abandoned, Some(Duration::from_millis(2300))));
+}

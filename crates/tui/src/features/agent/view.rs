@@ -388,7 +388,7 @@ pub(super) fn about(found: &FoundThread, status: &ThreadStatus, stuck: Option<&s
         [] => String::new(),
         nodes => format!("{label} {}", text::clean(&nodes.join(", "))),
     };
-    let one_line = |text: &str| text::clean(text.lines().next().unwrap_or_default()).into_owned();
+    let one_line = |text: &str| text::clean(text::head(text.lines().next().unwrap_or_default(), 1 << 10)).into_owned();
     match status {
         ThreadStatus::Failed { error, .. } if !error.is_empty() => (Tone::Bad, one_line(error)),
         ThreadStatus::Failed { nodes: failed, .. } if !failed.is_empty() => (Tone::Plain, nodes("in", failed)),

@@ -185,9 +185,14 @@ impl Streams {
         self.open.iter_mut().find(|v| v.id == id)
     }
 
-    /// Returns the tab that shows this target. A target that starts a run never matches, because each start is a new run.
+    /// Returns the tab that shows this target. A target that starts a run never matches, because each start is a new run; its tab
+    /// follows the thread that the run is on.
     pub fn find(&self, server: &ServerRef, target: &StreamTarget) -> Option<usize> {
-        let same = |v: &Viewer| v.server == *server && v.target == *target && !target.is_write();
+        let follows = |v: &Viewer| match target {
+            StreamTarget::Tail { thread } => v.target.is_write() && v.is_open() && v.thread_id.as_ref() == Some(thread),
+            _ => false,
+        };
+        let same = |v: &Viewer| v.server == *server && (v.target == *target && !target.is_write() || follows(v));
         self.open.iter().position(same)
     }
 

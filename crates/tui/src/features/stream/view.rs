@@ -218,6 +218,11 @@ fn empty_view_text(viewer: &Viewer, view: View) -> (Tone, String) {
     {
         return (Tone::Plain, format!("Nothing is known: couldn't load the state ({why}).\n\nPress r to retry."));
     }
+    let is_from_events = matches!(view, View::Updates | View::Custom | View::Raw | View::Delivery);
+    let has_runs = !viewer.projections.status.runs().is_empty();
+    if is_from_events && has_runs && viewer.has_only_snapshots() && viewer.is_open() && !status.is_active() {
+        return (Tone::Dim, opened_later_text(viewer, view));
+    }
     let hint = match (&viewer.target, status.is_active()) {
         (_, true) if matches!(status, ThreadStatus::Queued { .. }) => {
             "\n\nThe run is queued; it sends events once it starts."
@@ -231,9 +236,28 @@ fn empty_view_text(viewer: &Viewer, view: View) -> (Tone, String) {
     (Tone::Dim, format!("{}{hint}", nothing_text(viewer, view)))
 }
 
+/// Says why the events of a thread's runs are missing, and where else to look.
+fn opened_later_text(viewer: &Viewer, view: View) -> String {
+    let writes = match viewer.projections.status.state() {
+        Some(_) => " History (0) shows what the nodes wrote.",
+        None => "",
+    };
+    format!("No {} received: the page was opened after the runs.{writes}", nothing_shown(viewer, view).0)
+}
+
 /// Says that a view has nothing to show: yet, or at all if the runs are over.
 fn nothing_text(viewer: &Viewer, view: View) -> String {
-    let (what, more) = match view {
+    let (what, more) = nothing_shown(viewer, view);
+    match what {
+        "" => String::new(),
+        _ if !viewer.is_over() => format!("No {what} yet.{more}"),
+        _ => format!("No {what}.{more}"),
+    }
+}
+
+/// Returns what a view shows nothing of, and what to do.
+fn nothing_shown(viewer: &Viewer, view: View) -> (&'static str, &'static str) {
+    match view {
         View::Messages if !viewer.has_only_snapshots() => {
             ("messages", " Press 2 for updates, 3 for state, 7 for raw events.")
         }
@@ -245,14 +269,6 @@ fn nothing_text(viewer: &Viewer, view: View) -> String {
         View::Runs => ("runs", ""),
         View::Raw | View::Delivery => ("events", ""),
         // They have texts of their own.
-        View::Graph | View::History => return String::new(),
-    };
-    if !viewer.is_over() {
-        return format!("No {what} yet.{more}");
-    }
-    let is_from_events = matches!(view, View::Updates | View::Custom | View::Raw | View::Delivery);
-    match is_from_events && viewer.is_open() && viewer.has_only_snapshots() {
-        true => format!("No {what}. The runs of this thread have ended, and the server sent no events of them."),
-        false => format!("No {what}.{more}"),
+        View::Graph | View::History => ("", ""),
     }
 }

@@ -448,7 +448,8 @@ impl Viewer {
 
     /// Returns a warning about a silent connection. A thread without an active run can be silent for days without one.
     pub fn pulse(&self, now: Timestamp) -> Option<Line> {
-        let is_expected = !matches!(self.target, StreamTarget::Tail { .. }) || self.thread_status().is_active();
+        let follows_thread = matches!(self.target, StreamTarget::Tail { .. } | StreamTarget::Start { .. });
+        let is_expected = !follows_thread || self.thread_status().is_active();
         let is_live = matches!(self.connection, ConnectionState::Live { .. });
         views::delivery::pulse(self.delivery_log(), now).filter(|_| is_expected && is_live)
     }

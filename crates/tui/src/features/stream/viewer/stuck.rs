@@ -4,8 +4,12 @@ use super::{ConnectionState, Viewer};
 use crate::session::Session;
 use crate::widgets::line::Line;
 use crate::widgets::status::STUCK;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use runtail_core::model::{Activity, SilenceSource, StuckSign, ThreadRecords, stuck_signs};
+use runtail_stream::projection::Loaded;
+
+/// How long loaded records count as current without a live stream: a page reloads them more often.
+const CURRENT: SignedDuration = SignedDuration::from_secs(30);
 
 impl Viewer {
     /// Returns the evidence that the run is stuck, most telling first.
@@ -24,16 +28,16 @@ impl Viewer {
         let opened = delivery.connections().last().map(|connection| by_server(connection.opened));
         let signs = |last: Option<(Timestamp, SilenceSource)>| {
             let attempt = records.state.and_then(|state| state.attempt);
-            let last = last.filter(|_| is_live);
             let activity = Activity { status: status.status(), runs: records.runs, attempt, last };
             stuck_signs(activity, &session.prefs.stuck, by_server(session.now))
         };
-        let found = signs(event.max(opened).map(|at| (at, SilenceSource::Events)));
+        let found = signs(event.max(opened).filter(|_| is_live).map(|at| (at, SilenceSource::Events)));
         if matches!(found.first(), Some(StuckSign::Silent { .. })) {
             return found;
         }
         // The page may be younger than the silence. The inbox judges by the same records.
-        let changed = last_change(records);
+        let is_current = |loaded: Loaded| session.now.duration_since(loaded.at) < CURRENT;
+        let changed = last_change(records).filter(|_| is_live || status.loaded().is_some_and(is_current));
         signs(changed.map(|at| (event.map_or(at, |event| at.max(event)), SilenceSource::RecordsAndEvents)))
     }
 

@@ -5,7 +5,7 @@ use crate::features::stream::summary;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::status::{precise, run_duration, span, tones};
 use jiff::{SignedDuration, Timestamp};
-use runtail_core::model::{KnownRevisions, RevisionAge, StatusRole, ThreadStatus};
+use runtail_core::model::{KnownRevisions, RevisionAge, StatusRole, ThreadStatus, cause, hides_cause};
 use runtail_core::text;
 use runtail_stream::projection::{
     LifecycleKind, LifecycleRow, Peek, Projections, RunEntry, RunMetrics, RunOutcome, Status,
@@ -161,6 +161,7 @@ pub fn line(
     line.push(tone, &format!("{glyph} "));
     // The subgraph's name is enough; its task id follows at the end of the line.
     let path: String = row.ns.iter().flat_map(|s| [s.split(':').next().unwrap_or_default(), "/"]).collect();
+    let hidden = entry.filter(|_| row.kind == LifecycleKind::Error).and_then(|entry| hidden_cause(&row.text, entry));
     match (row.kind, entry, &ended) {
         (LifecycleKind::Interrupt, ..) if row.text.starts_with(['{', '[']) => {
             let room = width.saturating_sub(line.width());
@@ -170,6 +171,7 @@ pub fn line(
             line.push(Tone::Plain, &format!("{} ", entry.name()));
             line.push(tones(summary.role).1, &summary.outcome);
         }
+        _ if hidden.is_some() => line.push(body, &hidden.unwrap_or_default()),
         (LifecycleKind::RunStart, Some(entry), _) => line.push(Tone::Plain, &format!("{} started", entry.name())),
         _ => line.push(body, row.text.strip_prefix(&*path).unwrap_or(&row.text)),
     }
@@ -206,6 +208,15 @@ pub fn line(
         Some(id) => line.right(Tone::Dim, &text::short_id(id)),
         None => line,
     }
+}
+
+/// Returns the text of an error's row with the cause of the run's failure, if the row's event hides it.
+fn hidden_cause(row: &str, run: &RunEntry) -> Option<String> {
+    let error = text::head(run.error.as_deref()?.lines().next()?, MAX_ERROR_BYTES);
+    // A task's row names its node first.
+    let received = if hides_cause(row) { row } else { row.split_once(": ")?.1 };
+    let is_cause = hides_cause(received) && cause([received, error].map(String::from)).as_deref() == Some(error);
+    is_cause.then(|| format!("{}{error}", row.strip_suffix(received).unwrap_or_default()))
 }
 
 fn glyph(kind: LifecycleKind, ended: Option<&RunSummary>) -> (&'static str, Tone) {

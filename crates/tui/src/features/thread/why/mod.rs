@@ -23,7 +23,7 @@ const LABEL: usize = 9;
 /// The interval for reloading the evidence.
 const REFRESH: jiff::SignedDuration = jiff::SignedDuration::from_secs(5);
 /// Maximum bytes of a value in the evidence.
-const MAX_VALUE: usize = 2 << 10;
+const MAX_VALUE: usize = 64 << 10;
 /// Columns of the page (screens reference §6).
 const COLUMNS: u16 = 70;
 
