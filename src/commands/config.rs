@@ -117,8 +117,8 @@ fn show(config: &Config) -> String {
     let max_answer = config.max_answer.unwrap_or(MAX_ANSWER);
     let _ = writeln!(
         out,
-        "\n[limits]\nmax_rows = {}\nmax_bytes = {}\nmax_event = {}\nmax_answer = {max_answer}",
-        event_log.max_rows, event_log.max_bytes, event_log.max_event
+        "\n[limits]\nmax_rows = {}\nmax_bytes = {}\nmax_event = {}\ntotal = {}\nmax_answer = {max_answer}",
+        event_log.max_rows, event_log.max_bytes, event_log.max_event, event_log.total
     );
     let ui = &config.ui;
     let _ = writeln!(
@@ -172,6 +172,7 @@ fn show_profile(out: &mut String, profile: &Profile) {
     }
     line("label", profile.label.as_deref().map(quoted));
     line("read_only", profile.is_read_only().then(|| "true".to_string()));
+    line("poll", profile.is_unpolled.then(|| "false".to_string()));
     line("deployments", (!profile.deployments.is_empty()).then(|| list(&profile.deployments)));
     line("allow_http", profile.allow_http.then(|| "true".to_string()));
     let servers: Vec<String> = profile

@@ -59,6 +59,12 @@ struct Target {
     word: String,
 }
 
+impl Target {
+    fn deployment(&self) -> Deployment {
+        serde_json::from_value(self.record.clone()).unwrap_or_default()
+    }
+}
+
 /// A row, with what is needed to act on it.
 pub(super) struct Entry {
     pub row: InboxRow,
@@ -219,7 +225,7 @@ async fn read_one(context: &Context, wanted: &str, since: Since<'_>) -> Result<F
     let own = deployment.row["name"].as_str().unwrap_or(&deployment.id).to_string();
     // The word that the user wrote is not ambiguous.
     let target = Target { record: deployment.row, name: own, word: name.to_string() };
-    Ok(read_deployments(globals, &deployment.site, vec![target], Vec::new(), since).await)
+    Ok(read_deployments(globals, &deployment.site, vec![target], Vec::new(), (since, true)).await)
 }
 
 async fn read_profile(globals: &Globals, profile: Profile, since: Since<'_>) -> Found {
@@ -243,7 +249,18 @@ async fn read_profile(globals: &Globals, profile: Profile, since: Since<'_>) -> 
         found.notes.push(format!("{name}: only {MAX_DEPLOYMENTS} of {all} deployments were read"));
         targets.truncate(MAX_DEPLOYMENTS);
     }
-    found.add(read_deployments(globals, &site, targets, sources, since).await);
+    // Asking a serverless deployment wakes it, and this one was not named.
+    let is_serverless = |target: &&Target| target.deployment().is_serverless();
+    let asleep: Vec<String> =
+        targets.iter().filter(is_serverless).map(|target| text::clean(&target.name).into()).collect();
+    if !asleep.is_empty() {
+        let names = asleep.join(", ");
+        found.notes.push(format!(
+            "{}: not asked, because that would wake them: {names} (serverless; `inbox -d NAME` asks one)",
+            site.profile.name
+        ));
+    }
+    found.add(read_deployments(globals, &site, targets, sources, (since, false)).await);
     found
 }
 
@@ -287,24 +304,26 @@ async fn targets(site: &Site, control: &ControlPlane, found: &mut Found) -> Vec<
     listing.items.into_iter().map(target).collect()
 }
 
-/// Reads the newest revisions and the agent servers of deployments, and other agent servers of the profile.
+/// Reads the newest revisions and the agent servers of deployments, and other agent servers of the profile. `wakes`: whether
+/// serverless deployments are asked, too.
 async fn read_deployments(
     globals: &Globals,
     site: &Site,
     targets: Vec<Target>,
     mut sources: Vec<Source>,
-    since: Since<'_>,
+    (since, wakes): (Since<'_>, bool),
 ) -> Found {
     let profile = &site.profile;
     sources.extend(targets.iter().filter_map(|target| {
         // A server that is being deleted doesn't wait for anyone.
         let is_leaving = target.record["status"] == "AWAITING_DELETE";
-        let record = serde_json::from_value::<Deployment>(target.record.clone()).unwrap_or_default();
+        let record = target.deployment();
         let url = record.agent_url().and_then(|url| Url::parse(url).ok())?;
         // The simulator's records name servers that don't exist.
         let exists = !profile.only_local || config::is_loopback(&url);
         let options = server_options(globals, &profile.name, &target.word);
-        (exists && !is_leaving).then(|| Source { name: target.name.clone(), options, url })
+        let is_asked = wakes || !record.is_serverless();
+        (exists && is_asked && !is_leaving).then(|| Source { name: target.name.clone(), options, url })
     }));
     // Deployments may share a server.
     let mut known = HashSet::new();

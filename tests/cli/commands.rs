@@ -206,10 +206,17 @@ async fn limits_and_appearance_of_the_file_apply_to_a_url() {
     std::fs::create_dir(folder.path().join("runtail")).unwrap();
     let path = folder.path().join("runtail/config.toml");
     let text = "default_profiles = [\"us\"]\n[profiles.us]\nregion = \"us\"\n\
-                [limits]\nmax_answer = \"2KiB\"\nmax_rows = 77\n[ui]\ntheme = \"mono\"\n[poll]\ninterval = \"7s\"\n";
+                [limits]\nmax_answer = \"2KiB\"\nmax_rows = 77\ntotal = \"1MiB\"\n[ui]\ntheme = \"mono\"\n[poll]\ninterval = \"7s\"\n";
     std::fs::write(&path, text).unwrap();
     let shown = runtail(folder.path(), &["--url", server.url.as_str(), "config", "show"]).await.out;
-    for part in ["max_answer = 2048", "max_rows = 77", "theme = \"mono\"", "interval = \"7s\"", server.url.as_str()] {
+    for part in [
+        "max_answer = 2048",
+        "max_rows = 77",
+        "total = 1048576",
+        "theme = \"mono\"",
+        "interval = \"7s\"",
+        server.url.as_str(),
+    ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     assert!(!shown.contains("profiles.us") && !shown.contains("default_profiles"), "{shown}");

@@ -333,3 +333,32 @@ async fn long_lists_are_cut_and_say_so() {
     assert_eq!(ended.rows().len(), 1000);
     assert!(ended.err.contains("only the 1000 threads with the status interrupted were read"), "{}", ended.err);
 }
+
+#[tokio::test]
+async fn serverless_deployments_are_asked_only_by_name() {
+    let agent = || {
+        Server::start(|request| match request.path.as_str() {
+            "/threads/search" => json(200, "[]"),
+            _ => json(404, r#"{"detail":"Not Found"}"#),
+        })
+    };
+    let (night, day) = (agent().await, agent().await);
+    let row = |id: &str, name: &str, kind: &str, url: &str| value!({"id": id, "name": name, "status": "READY", "url": url, "source_config": {"deployment_type": kind}});
+    let (first, second) = ("11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222");
+    let rows =
+        [row(first, "night-bot", "serverless", night.url.as_ref()), row(second, "day-bot", "prod", day.url.as_ref())];
+    let control = Server::start(move |request| match request.path.as_str() {
+        "/v2/deployments" => json(200, value!({"resources": rows, "offset": 0})),
+        _ => json(404, r#"{"detail":"Not Found"}"#),
+    })
+    .await;
+    let folder = write_config(&format!(
+        "[profiles.lab]\ncontrol_plane = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n",
+        control.url
+    ));
+    let all = runtail(folder.path(), &["inbox"]).await.expect(0);
+    assert!(all.err.contains("lab: not asked, because that would wake them: night-bot"), "{}", all.err);
+    assert!(night.seen().is_empty() && !day.seen().is_empty(), "{:?}", night.seen());
+    runtail(folder.path(), &["inbox", "-d", "night-bot"]).await.expect(0);
+    assert!(!night.seen().is_empty());
+}

@@ -171,7 +171,7 @@ impl World {
             .agent
             .server
             .as_ref()
-            .and_then(|server| Some((server.server.url.to_string(), server.thread_picker.selected.clone()?)));
+            .and_then(|server| Some((server.server.url.to_string(), server.thread_selection.selected.clone()?)));
         let shown = app.viewer().and_then(|viewer| Some((viewer.server.url.to_string(), viewer.thread_id.clone()?)));
         let Some((server, thread)) = shown.or(listed) else { return };
         let thread = format!("{server}/threads/{thread}");

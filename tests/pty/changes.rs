@@ -234,3 +234,38 @@ fn two_deployments_are_compared_from_their_records() {
     term.keys("q");
     term.wait_for("Deployments · 3");
 }
+
+fn is_running(pid: i32) -> bool {
+    // A zombie has ended. Its parent has to be told so first.
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
+}
+
+#[test]
+fn a_signal_or_a_closed_terminal_ends_the_dashboard_and_its_editor() {
+    for (signal, code) in [(Some(libc::SIGTERM), 143), (Some(libc::SIGHUP), 129), (None, 129)] {
+        let server = TestServer::new("");
+        let named = server.folder.path().join("editor.pid");
+        let editor = format!("sh -c 'echo $$ > {}; sleep 1000; true' --", named.display());
+        let mut term = server.open(&[], &[("VISUAL", &editor)]);
+        first_name(&term);
+        term.keys("u");
+        term.wait_for("Only changed fields are sent");
+        term.keys("\x14");
+        term.wait_for("● Valid");
+        term.keys("\x0f");
+        term.wait_until("the editor", |_| std::fs::read_to_string(&named).is_ok_and(|text| text.ends_with('\n')));
+        let pid: i32 = std::fs::read_to_string(&named).unwrap().trim().parse().expect("a process id");
+        assert!(is_running(pid));
+        match signal {
+            Some(signal) => term.signal(signal),
+            None => term.hang_up(),
+        }
+        let status = term.exit_status();
+        assert!(status.signal().is_some() || status.exit_code() == code, "{signal:?}: {status:?}");
+        assert!(!is_running(pid), "{signal:?}: the editor is left behind");
+        if signal == Some(libc::SIGTERM) {
+            assert_eq!(term.unrestored_modes(), [""; 0]);
+        }
+    }
+}

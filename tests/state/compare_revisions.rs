@@ -87,7 +87,7 @@ fn deployments_of_two_regions_are_compared_with_the_names_of_their_secrets() {
         dash.keys("m<Home>");
         let row = dash.app.deployments.list.rows.iter().find(|row| row.id == "prod-us/d2").expect("support-bot of us");
         assert_eq!(row.name, "support-bot");
-        dash.app.deployments.list.picker.prefer("prod-us/d2".into());
+        dash.app.deployments.list.selection.prefer("prod-us/d2".into());
         dash.keys("=");
         assert_eq!(sides(&dash), ["prod-eu d1 newest", "prod-us d2 newest"]);
         let mut of_us = deployment("d2", "dev", &["OPENAI_API_KEY", "ZENDESK_TOKEN"]);

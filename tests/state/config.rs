@@ -32,6 +32,7 @@ timeout = "1h30m"
 max_rows = 5_000
 max_bytes = "1GB"
 max_event = 65536
+total = "2GB"
 
 [ui]
 theme = "dusk"
@@ -77,8 +78,8 @@ fn full_configuration_is_parsed() {
     assert_eq!(config.poll.interval, Duration::from_secs(200));
     assert_eq!(config.poll.timeout, Duration::from_secs(5400));
     assert_eq!(
-        (config.event_log.max_rows, config.event_log.max_bytes, config.event_log.max_event),
-        (5000, 1_000_000_000, 65536)
+        (config.event_log.max_rows, config.event_log.max_bytes, config.event_log.max_event, config.event_log.total),
+        (5000, 1_000_000_000, 65536, 2_000_000_000)
     );
     assert_eq!((config.ui.theme.as_str(), config.ui.mouse, config.ui.ascii), ("dusk", Mouse::Off, true));
     assert_eq!((config.ui.timestamps, config.ui.wrap), (Timestamps::Delta, true));

@@ -59,7 +59,7 @@ fn shown(dash: &Dash, deployment: &str) -> Option<(String, String)> {
 fn partial_lists_remove_no_rows() {
     let mut dash = demo_like((140, 40));
     dash.keys("m<Up>");
-    let selected = dash.app.deployments.list.picker.selected.clone();
+    let selected = dash.app.deployments.list.selection.selected.clone();
     let rows = dash.app.deployments.list.rows.len();
     for profile in [US, "prod-eu"] {
         let error = dash.error(profile, Kind::Server(503));
@@ -68,7 +68,7 @@ fn partial_lists_remove_no_rows() {
     }
     assert_eq!(dash.app.deployments.list.rows.len(), rows);
     assert_eq!(
-        (dash.app.deployments.list.picker.selected.clone(), dash.app.deployments.list.marked.len()),
+        (dash.app.deployments.list.selection.selected.clone(), dash.app.deployments.list.marked.len()),
         (selected, 1)
     );
     assert!(dash.app.history().is_some_and(|h| !h.revisions.is_empty()));
@@ -298,7 +298,7 @@ fn a_deployment_opens_in_the_browser() {
     let page = "https://eu.smith.langchain.com/o/w1/host/deployments/d1";
     for keys in ["o", "<Tab>o"] {
         let row = dash.app.deployments.list.rows.iter().find(|row| row.is("d1")).map(|row| row.id.clone());
-        dash.app.deployments.list.picker.selected = row;
+        dash.app.deployments.list.selection.selected = row;
         let effects = dash.keys(keys);
         assert!(matches!(effects.as_slice(), [Effect::OpenLink(link)] if link == page), "{effects:?}");
         assert!(dash.app.session.notices.last().unwrap().text.contains(page));
@@ -375,46 +375,42 @@ fn a_message_uses_the_columns_of_a_role_that_its_revision_lacks() {
     assert!(other.len() == 1 && other[0].contains("read more of the invoice"), "{screen}");
 }
 
-#[test]
-fn the_selection_stays_on_its_deployment_once_the_first_lists_are_complete() {
-    let toml = "[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n[profiles.prod-eu]\nregion = \"eu\"\napi_key_env = \"K\"\n";
-    let mut dash = Dash::new(toml, (140, 40));
-    let selected = |dash: &mut Dash| {
-        dash.screen();
-        dash.app.deployments.list.picker.selected.clone()
-    };
-    dash.answer(list_of(US), listed(deployments(&[("a", "a1"), ("b", "b1"), ("c", "c1")])));
-    assert_eq!(selected(&mut dash).as_deref(), Some("prod-us/a"));
-    dash.later(500);
-    newest(&mut dash, "b", "b1", "BUILD_FAILED");
-    assert_eq!(selected(&mut dash).as_deref(), Some("prod-us/b"), "it opens on the first problem");
-    // The other profile takes its time, and its first row is a problem too.
-    dash.later(4_000);
-    dash.answer(list_of("prod-eu"), listed(deployments(&[("d", "d1")])));
-    let fails = |dash: &mut Dash, profile: &str, (id, revision): (&str, &str)| {
-        let failed = json!({"id": revision, "status": "BUILD_FAILED", "created_at": dash.now});
-        let revision = Ok(serde_json::from_value(failed).unwrap());
-        dash.answer(newest_of(profile), SubscriptionEvent::Newest { deployment: id.into(), revision });
-    };
-    fails(&mut dash, "prod-eu", ("d", "d1"));
-    assert_eq!(selected(&mut dash).as_deref(), Some("prod-eu/d"));
-    dash.later(3_000);
-    fails(&mut dash, US, ("a", "a1"));
-    assert_eq!(selected(&mut dash).as_deref(), Some("prod-eu/d"), "rows move, the selection doesn't");
-    assert_eq!(dash.app.deployments.list.shown(0).map(|row| row.id.as_str()), Some("prod-us/a"));
+/// Returns the line of the selected row in a new frame.
+fn selected_line(dash: &mut Dash) -> String {
+    dash.screen().lines().find(|line| line.contains('▌')).unwrap_or_default().to_string()
 }
 
 #[test]
-fn a_profile_that_does_not_answer_does_not_keep_the_selection_on_the_first_row() {
+fn the_selection_stays_on_its_deployment_from_the_first_frame() {
     let toml = "[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n[profiles.prod-eu]\nregion = \"eu\"\napi_key_env = \"K\"\n";
     let mut dash = Dash::new(toml, (140, 40));
-    dash.answer(list_of(US), listed(deployments(&[("a", "a1"), ("b", "b1")])));
-    dash.screen();
-    dash.later(10_000);
-    newest(&mut dash, "b", "b1", "BUILD_FAILED");
-    dash.screen();
-    assert_eq!(dash.app.deployments.list.shown(0).map(|row| row.id.as_str()), Some("prod-us/b"));
-    assert_eq!(dash.app.deployments.list.picker.selected.as_deref(), Some("prod-us/a"));
+    dash.answer(list_of(US), listed(deployments(&[("alpha", "a1"), ("beta", "b1")])));
+    assert!(selected_line(&mut dash).contains("alpha"), "{}", dash.screen());
+    // The first problem is the first row from now on, and then that of the other profile.
+    newest(&mut dash, "beta", "b1", "BUILD_FAILED");
+    let screen = dash.screen();
+    assert!(screen.find("beta") < screen.find("alpha") && selected_line(&mut dash).contains("alpha"), "{screen}");
+    dash.answer(list_of("prod-eu"), listed(deployments(&[("delta", "d1")])));
+    let failed = json!({"id": "d1", "status": "BUILD_FAILED", "created_at": dash.now});
+    let revision = Ok(serde_json::from_value(failed).unwrap());
+    dash.answer(newest_of("prod-eu"), SubscriptionEvent::Newest { deployment: "delta".into(), revision });
+    let screen = dash.screen();
+    assert!(screen.find("delta") < screen.find("beta") && selected_line(&mut dash).contains("alpha"), "{screen}");
+}
+
+#[test]
+fn a_key_does_not_act_on_a_row_that_no_frame_showed_as_selected() {
+    let mut dash = Dash::new("[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n", (140, 40));
+    dash.answer(list_of(US), listed(deployments(&[("alpha", "a1"), ("beta", "b1")])));
+    assert!(selected_line(&mut dash).contains("alpha"), "{}", dash.screen());
+    dash.app.on_drawn();
+    // The selected deployment disappears between the frame and the key.
+    dash.answer(list_of(US), listed(deployments(&[("beta", "b1")])));
+    let effects = dash.typed_ahead("d");
+    assert!(effects.is_empty(), "{effects:?}");
+    assert!(selected_line(&mut dash).contains("beta"), "the next one is selected: {}", dash.screen());
+    assert!(dash.words().contains("The selection changed just now. Press the key again."), "{}", dash.words());
+    assert!(matches!(dash.keys("d").as_slice(), [Effect::Describe(_)]));
 }
 
 #[test]

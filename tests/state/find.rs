@@ -185,7 +185,7 @@ fn pages_are_merged_and_threads_that_are_gone_disappear() {
     let expected: Vec<usize> = [400].into_iter().chain((0..600).filter(|n| *n != 3 && *n != 400)).collect();
     assert_eq!(shown(&mut dash), ids(expected));
     // The selection follows its thread.
-    let selected = dash.app.agent.server.as_ref().unwrap().thread_picker.selected.clone();
+    let selected = dash.app.agent.server.as_ref().unwrap().thread_selection.selected.clone();
     assert_eq!(selected, Some(id(99)));
 }
 
@@ -202,7 +202,7 @@ fn ten_thousand_threads_are_listed_from_pages() {
     }
     assert_eq!(shown(&mut dash).len(), 10_000);
     dash.keys("G");
-    let selected = dash.app.agent.server.as_ref().and_then(|server| server.thread_picker.selected.clone());
+    let selected = dash.app.agent.server.as_ref().and_then(|server| server.thread_selection.selected.clone());
     assert!(selected.is_some_and(|id| id.starts_with("0000270f")), "the last row");
     let before = wanted(&dash).rows;
     dash.keys("gG");
@@ -525,19 +525,19 @@ fn problems_are_first_among_the_loaded_threads() {
     assert!(dash.screen().contains("problems first, of 5 loaded"), "{}", dash.screen());
     // While keys are pressed, a page is added below, and the cursor's row stays where it is.
     dash.keys("<Down>");
-    let before = (order, dash.app.agent.server.as_ref().unwrap().thread_picker.cursor());
+    let before = (order, dash.app.agent.server.as_ref().unwrap().thread_selection.cursor());
     receive(&mut dash, page_of(&[(6, "idle"), (7, "error")], 5, true));
     let now = shown(&mut dash);
-    let cursor = dash.app.agent.server.as_ref().unwrap().thread_picker.cursor();
+    let cursor = dash.app.agent.server.as_ref().unwrap().thread_selection.cursor();
     assert_eq!((now[..5].to_vec(), cursor), before);
     assert_eq!(now[5..], ids([7, 6]));
     // After a pause they are in order, and the cursor follows its thread.
-    let selected = dash.app.agent.server.as_ref().unwrap().thread_picker.selected.clone();
+    let selected = dash.app.agent.server.as_ref().unwrap().thread_selection.selected.clone();
     dash.later(11_000);
     dash.feed(Msg::Tick);
     let now = shown(&mut dash);
     assert_eq!(now[..2], ids([3, 7]));
-    assert_eq!(dash.app.agent.server.as_ref().unwrap().thread_picker.selected, selected);
+    assert_eq!(dash.app.agent.server.as_ref().unwrap().thread_selection.selected, selected);
     assert!(!dash.screen().contains("problems first, of"), "everything is loaded: {}", dash.screen());
 }
 
@@ -568,7 +568,7 @@ fn the_selection_stays_on_its_thread_when_rows_move_without_a_key() {
     receive(&mut dash, page_of(&[(1, "busy"), (2, "idle")], 0, false));
     let selected = |dash: &mut Dash| {
         let order = shown(dash);
-        let picked = dash.app.agent.server.as_ref().unwrap().thread_picker.selected.clone();
+        let picked = dash.app.agent.server.as_ref().unwrap().thread_selection.selected.clone();
         (order.iter().position(|row| Some(row) == picked.as_ref()), picked)
     };
     assert_eq!(selected(&mut dash), (Some(0), Some(id(1))));
@@ -591,21 +591,23 @@ fn the_selection_stays_on_its_thread_when_rows_move_without_a_key() {
 }
 
 #[test]
-fn the_list_opens_on_its_first_row_although_statuses_arrive_later() {
+fn the_selection_stays_on_its_thread_from_the_first_frame() {
     let mut dash = Dash::new(CONFIG, (140, 30));
     dash.keys("<Enter>");
     dash.assistants();
     receive(&mut dash, page_of(&[(1, "busy"), (2, "idle")], 0, false));
-    shown(&mut dash);
-    dash.later(500);
+    let screen = dash.screen();
+    let line = |screen: &str| screen.lines().find(|line| line.contains('▌')).unwrap_or_default().to_string();
+    let first = line(&screen);
+    dash.app.on_drawn();
+    // Another thread becomes the first row before the key, which still acts on the one that was read.
     receive(&mut dash, page_of(&[(3, "error"), (4, "idle")], 2, false));
-    assert_eq!(shown(&mut dash)[0], id(3));
-    let selected = |dash: &Dash| dash.app.agent.server.as_ref().unwrap().thread_picker.selected.clone();
-    assert_eq!(selected(&dash), Some(id(3)));
-    // A key ends that at once.
-    dash.keys("<Down><Up>");
-    dash.later(500);
-    receive(&mut dash, page_of(&[(5, "error"), (6, "idle")], 4, false));
-    shown(&mut dash);
-    assert_eq!(selected(&dash), Some(id(3)));
+    let effects = dash.typed_ahead("x");
+    let is_for_it = |effect: &Effect| match effect {
+        Effect::PlanAction(_, _, intent) => {
+            matches!(&**intent, ThreadIntent::Cancel { thread, .. } if *thread == id(1))
+        }
+        _ => false,
+    };
+    assert!(effects.iter().any(is_for_it), "{first}: {effects:?}");
 }

@@ -55,6 +55,7 @@ mod screens;
 mod search;
 mod security;
 mod server_health;
+mod serverless;
 mod servers;
 mod source;
 mod thread_actions;

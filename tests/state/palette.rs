@@ -524,14 +524,17 @@ fn pasted_ids_open_their_target() {
     // A listed revision.
     dash.feed(Msg::Paste("66666666-6666-4666-8666-666666666666".into()));
     assert_eq!(dash.app.focus, Pane::Revisions);
-    assert_eq!(dash.app.deployments.revision_picker.selected.as_deref(), Some("66666666-6666-4666-8666-666666666666"));
+    assert_eq!(
+        dash.app.deployments.revision_selection.selected.as_deref(),
+        Some("66666666-6666-4666-8666-666666666666")
+    );
     // A thread that is open already is shown, not opened twice.
     run_command(&mut dash, THREAD);
     assert_eq!((dash.app.stream.tabs.all().len(), dash.app.focus), (1, Pane::Stream));
     // An assistant.
     dash.feed(Msg::Paste("0d3403f7-5601-53d2-b2f6-e9cafe096781".into()));
     let server = dash.app.agent.server.as_ref().unwrap();
-    assert_eq!(server.assistant_picker.selected.as_deref(), Some("0d3403f7-5601-53d2-b2f6-e9cafe096781"));
+    assert_eq!(server.assistant_selection.selected.as_deref(), Some("0d3403f7-5601-53d2-b2f6-e9cafe096781"));
     assert!(dash.app.viewer().is_none(), "the list is shown; the stream keeps running");
 }
 
@@ -705,7 +708,7 @@ fn search_results_are_opened() {
         }
         _ => Ok(None),
     });
-    assert_eq!((dash.app.focus, dash.app.deployments.list.picker.selected.clone()), (Pane::Revisions, expected));
+    assert_eq!((dash.app.focus, dash.app.deployments.list.selection.selected.clone()), (Pane::Revisions, expected));
     // A run with its thread.
     let line = format!("{UNKNOWN}/{THREAD}");
     let (number, sources) = search_requests(&run_command(&mut dash, &line));
@@ -857,4 +860,23 @@ fn own_texts_are_not_cut_at_140_columns() {
         dash.keys("<Tab>");
     }
     assert_eq!(cut, BTreeSet::new(), "{cut:#?}");
+}
+
+#[test]
+fn the_selected_line_stays_while_others_appear_above_it() {
+    let mut dash = demo_like((140, 40));
+    ":dep ".chars().for_each(|c| drop(dash.feed(Msg::Key(Key::char(c)))));
+    let line = |dash: &mut Dash| dash.screen().lines().find(|line| line.contains('▌')).unwrap_or_default().to_string();
+    let before = line(&mut dash);
+    assert!(before.contains("support-bot") || before.contains("invoice-agent"), "{before}");
+    // A deployment that sorts before it is listed later.
+    let rows = serde_json::json!([{"id": "d0", "name": "aaa-bot", "url": "https://aaa-bot.us.langgraph.app"},
+                                  {"id": "d2", "name": "support-bot", "url": "https://support-bot.us.langgraph.app"},
+                                  {"id": "d3", "name": "invoice-agent", "url": "https://invoice-agent.us.langgraph.app"}]);
+    let list = runtail_testkit::dash::listed(serde_json::from_value(rows).unwrap());
+    let of_us = |key: &runtail_tui::session::msg::SubscriptionId| matches!(key, runtail_tui::session::msg::SubscriptionId::Deployments(of) if &**of == "prod-us");
+    dash.answer(of_us, list);
+    dash.later(2_000);
+    let name = |line: &str| line.split_whitespace().find(|word| word.contains('-')).unwrap_or_default().to_string();
+    assert_eq!(name(&line(&mut dash)), name(&before), "{}", dash.screen());
 }

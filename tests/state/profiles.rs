@@ -9,7 +9,7 @@ use runtail_tui::session::catalog::Origin;
 use runtail_tui::session::msg::{
     Described, Effect, EffectResult, Epoch, Msg, ServerRef, SubscriptionEvent, SubscriptionId, SubscriptionKind,
 };
-use runtail_tui::widgets::list::Picker;
+use runtail_tui::widgets::selection::Selection;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -31,9 +31,9 @@ fn has_check(effects: &[Effect]) -> bool {
 }
 
 /// Returns the selection on the profiles page.
-fn selection(app: &mut App) -> &mut Picker {
+fn selection(app: &mut App) -> &mut Selection {
     match app.overlays.last_mut() {
-        Some(Overlay::Profiles(page)) => &mut page.picker,
+        Some(Overlay::Profiles(page)) => &mut page.selection,
         _ => panic!("the page is not open"),
     }
 }

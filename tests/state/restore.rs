@@ -129,6 +129,18 @@ fn what_cannot_be_restored_is_said_once() {
 }
 
 #[test]
+fn a_missing_thread_is_named_although_its_deployment_had_no_address_at_first() {
+    let saved = SavedTabs::new(vec![tab("us", "support-bot", "t-gone")], None, SavedPlace::Deployments);
+    let (mut dash, _) = started(CONFIG, Scope::Profiles, saved);
+    let unready = json!([{"id": "id-support-bot", "name": "support-bot", "status": "AWAITING_DATABASE"}]);
+    let unready = listed(serde_json::from_value(unready).unwrap());
+    dash.answer(|key| matches!(key, SubscriptionId::Deployments(of) if &**of == "us"), unready);
+    list_of_us(&mut dash, &["support-bot"]);
+    stream_fails(&mut dash, "t-gone", Kind::NotFound);
+    assert!(dash.words().contains("Couldn't restore us › support-bot"), "{}", dash.words());
+}
+
+#[test]
 fn the_shown_tab_stays_when_it_cannot_be_restored() {
     for (name, thread) in [("deleted", "t-1"), ("support-bot", "t-2")] {
         let saved = SavedTabs::new(vec![tab("us", name, thread)], None, SavedPlace::Tab(0));
@@ -349,5 +361,5 @@ fn a_list_behind_a_restored_stream_is_in_order_once_the_statuses_are_known() {
         Some(2),
         "below the failed and the other waiting one"
     );
-    assert_eq!(open.thread_picker.selected.as_deref(), Some(copy));
+    assert_eq!(open.thread_selection.selected.as_deref(), Some(copy));
 }

@@ -318,10 +318,10 @@ fn sorting_by_any_order_keeps_the_selection() {
     dash.keys("f");
     // Problems first: failed revisions, then those in progress.
     assert_eq!(order(&mut dash)[..3], ["us/invoice-agent", "us/triage", "eu/support-bot"]);
-    let selected = dash.app.deployments.list.picker.selected.clone();
+    let selected = dash.app.deployments.list.selection.selected.clone();
     dash.keys("S");
     assert_eq!(order(&mut dash).last().unwrap(), "us/invoice-agent");
-    assert_eq!(dash.app.deployments.list.picker.selected, selected);
+    assert_eq!(dash.app.deployments.list.selection.selected, selected);
     // s cycles through all orders.
     let mut seen = std::collections::BTreeSet::new();
     for _ in 0..20 {

@@ -1,10 +1,12 @@
 //! Two open streams on one page.
 
 use runtail_api::ThreadIntent;
+use runtail_stream::SnapshotPart;
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::Overlay;
+use runtail_tui::app::{Overlay, subscriptions};
 use runtail_tui::features::stream::viewer::View;
-use runtail_tui::session::msg::{Effect, Msg, StreamTarget};
+use runtail_tui::session::msg::{Effect, Msg, StreamTarget, Subscription, SubscriptionKind};
+use serde_json::json;
 
 const FIRST: &str = "01a1fbb5-173d-77d7-b93d-09bf6dcc9775";
 const SECOND: &str = "01a1fbb6-05bd-7362-97d9-fb3f813b715e";
@@ -211,4 +213,32 @@ fn a_stream_that_is_loaded_again_keeps_its_place_beside() {
     dash.keys("<Tab>:reopen<Enter>");
     assert_eq!(focused(&dash), SECOND);
     assert!(dash.app.stream.tabs.partner().is_some());
+}
+
+/// The threads whose streams are read.
+fn read(dash: &mut Dash) -> Vec<String> {
+    dash.app.relayout();
+    let target = |sub: Subscription| match sub.what {
+        SubscriptionKind::Stream(_, StreamTarget::Tail { thread }) => Some(thread),
+        _ => None,
+    };
+    subscriptions(&dash.app).into_iter().filter_map(target).collect()
+}
+
+#[test]
+fn a_page_in_the_background_gives_way_and_is_read_again_when_shown() {
+    let mut dash = two_tabs((140, 40));
+    assert_eq!(read(&mut dash), [FIRST, SECOND]);
+    dash.app.session.settings.event_log.total = 100_000;
+    // The newest event of a log is never evicted, so the whole page gives way.
+    dash.snapshot(vec![(SnapshotPart::State, json!({"values": {"text": "x".repeat(200_000)}}))]);
+    assert_eq!(read(&mut dash), [SECOND]);
+    let said = dash.words();
+    assert!(said.contains("The open pages take more than 100.0 kB ([limits] total): "), "{said}");
+    assert!(said.contains("will be read again when shown."), "{said}");
+    dash.keys("{");
+    assert_eq!(read(&mut dash), [FIRST, SECOND]);
+    // The shown page stays, whatever it takes.
+    dash.snapshot(vec![(SnapshotPart::State, json!({"values": {"text": "x".repeat(200_000)}}))]);
+    assert!(read(&mut dash).contains(&FIRST.to_string()));
 }

@@ -66,6 +66,7 @@ impl Dash {
     /// Applies a message. Keys are pressed after the current frame was drawn.
     pub fn feed(&mut self, msg: Msg) -> Vec<Effect> {
         if matches!(msg, Msg::Key(_)) {
+            self.app.relayout();
             self.app.on_drawn();
         }
         update(&mut self.app, self.now, msg)
@@ -152,7 +153,7 @@ impl Dash {
         self.threads();
         // The running thread, wherever it is in the list.
         if let Some(open) = &mut self.app.agent.server {
-            open.thread_picker.prefer("01a1fbb5-173d-77d7-b93d-09bf6dcc9775".into());
+            open.thread_selection.prefer("01a1fbb5-173d-77d7-b93d-09bf6dcc9775".into());
         }
     }
 

@@ -104,7 +104,7 @@ impl Default for Poll {
 /// Default of `[limits] max_answer`: maximum decompressed size of a response, in bytes. A thread's state may have 50 MB.
 pub const MAX_ANSWER: u64 = 64 << 20;
 
-/// Memory limits of an event log.
+/// Memory limits of event logs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventLogLimits {
     /// Maximum number of events.
@@ -113,11 +113,13 @@ pub struct EventLogLimits {
     pub max_bytes: u64,
     /// Maximum size of an event that is kept whole, in bytes.
     pub max_event: u64,
+    /// Maximum memory of all open pages together, in bytes.
+    pub total: u64,
 }
 
 impl Default for EventLogLimits {
     fn default() -> EventLogLimits {
-        EventLogLimits { max_rows: 1_000_000, max_bytes: 256 << 20, max_event: 64 << 20 }
+        EventLogLimits { max_rows: 1_000_000, max_bytes: 256 << 20, max_event: 64 << 20, total: 512 << 20 }
     }
 }
 
@@ -250,6 +252,8 @@ pub struct Profile {
     pub label: Option<String>,
     /// Whether the file sets `read_only`.
     pub read_only: bool,
+    /// Whether nothing is asked of its servers unless the user opens or refreshes something (`poll = false`).
+    pub is_unpolled: bool,
     /// Why it is read-only, if so; set by [`Config::seal`]. No client of such a profile can build a write request.
     pub sealed: Option<String>,
     /// Pinned deployment ids, for servers that can't list deployments.

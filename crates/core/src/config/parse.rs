@@ -136,6 +136,7 @@ fn profile<'s>(source: &'s Source<'s>, name: At<&str>, value: &Node) -> Result<P
         bearer,
         label: table.string("label")?.map(|at| at.value),
         read_only: table.bool("read_only")?.unwrap_or(false),
+        is_unpolled: table.bool("poll")? == Some(false),
         sealed: None,
         deployments: table.strings("deployments")?.unwrap_or_default().into_iter().map(|at| at.value).collect(),
         agent_servers,
@@ -290,9 +291,9 @@ fn limits<'s>(source: &'s Source<'s>, mut table: Table<'s, '_>, config: &mut Con
     if let Some(rows) = table.count("max_rows")? {
         config.event_log.max_rows = rows;
     }
-    let EventLogLimits { max_bytes, max_event, .. } = &mut config.event_log;
+    let EventLogLimits { max_bytes, max_event, total, .. } = &mut config.event_log;
     let mut max_answer = None;
-    for key in ["max_bytes", "max_event", "max_answer"] {
+    for key in ["max_bytes", "max_event", "total", "max_answer"] {
         let Some(at) = table.measure(key, SIZE_FORM, units::size, Some)? else { continue };
         if at.value < 1024 {
             return Err(source.error(at.span, "too small for an event or a response: at least 1KiB"));
@@ -300,6 +301,7 @@ fn limits<'s>(source: &'s Source<'s>, mut table: Table<'s, '_>, config: &mut Con
         match key {
             "max_bytes" => *max_bytes = at.value,
             "max_event" => *max_event = at.value,
+            "total" => *total = at.value,
             _ => max_answer = Some(at.value).filter(|size| *size != super::MAX_ANSWER),
         }
     }

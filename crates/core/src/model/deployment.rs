@@ -115,7 +115,8 @@ pub struct Deployment {
 impl Deployment {
     /// Removes the fields that no list shows, to save memory.
     pub fn in_a_list(mut self) -> Deployment {
-        let SourceConfig { deployment_type, custom_url, .. } = self.source_config;
+        let deployment_type = self.deployment_type().map(str::to_string);
+        let custom_url = self.source_config.custom_url.take();
         self.source_config = SourceConfig { deployment_type, custom_url, ..SourceConfig::default() };
         // A link to the page of a deployment needs its workspace.
         let tenant = self.extra.shift_remove(TENANT).map(|id| (TENANT.to_string(), id));
@@ -125,6 +126,21 @@ impl Deployment {
             extra: tenant.into_iter().collect(),
             ..self
         }
+    }
+
+    /// Returns its type, wherever its record has it.
+    fn deployment_type(&self) -> Option<&str> {
+        let extra = |name: &str| self.extra.get(name);
+        let tier = extra("compute_tier").or_else(|| extra("resource_tiers")?.get("compute_tier"));
+        let other = extra("deployment_type").or_else(|| extra("metadata")?.get("deployment_type")).or(tier);
+        self.source_config.deployment_type.as_deref().or_else(|| other?.as_str())
+    }
+
+    /// Returns whether its agent server stops while it gets no requests. Each one wakes it, and is billed.
+    pub fn is_serverless(&self) -> bool {
+        // The command line of the service calls it `dev_zero`, for scale to zero.
+        let is_one = |kind: &str| kind.to_ascii_lowercase().starts_with("serverless") || kind.ends_with("_zero");
+        self.deployment_type().is_some_and(is_one)
     }
 
     /// Returns the id of its workspace, if the server reports it.
@@ -272,6 +288,26 @@ mod tests {
         assert_eq!(deployment.extra["novel"][0], 1);
         assert!(!format!("{deployment:?}").contains("canary"));
         assert!(serde_json::from_str::<Deployment>(r#"{"name":"without an id"}"#).is_err());
+    }
+
+    #[test]
+    fn serverless_deployments_are_recognized_wherever_their_record_says_it() {
+        for (record, expected) in [
+            (r#"{"source_config": {"deployment_type": "serverless"}}"#, true),
+            (r#"{"source_config": {"deployment_type": "dev_zero"}}"#, true),
+            (r#"{"source_config": {"deployment_type": "prod"}, "deployment_type": "serverless"}"#, false),
+            (r#"{"deployment_type": "serverless"}"#, true),
+            (r#"{"metadata": {"deployment_type": "dev_free_zero"}}"#, true),
+            (r#"{"resource_tiers": {"compute_tier": "SERVERLESS_S"}}"#, true),
+            (r#"{"compute_tier": "DEDICATED_S", "deployment_type": 7}"#, false),
+            ("{}", false),
+        ] {
+            let mut record: serde_json::Value = serde_json::from_str(record).unwrap();
+            record["id"] = "d1".into();
+            let deployment: Deployment = serde_json::from_value(record).unwrap();
+            assert_eq!(deployment.is_serverless(), expected, "{deployment:?}");
+            assert_eq!(deployment.in_a_list().is_serverless(), expected);
+        }
     }
 
     #[test]

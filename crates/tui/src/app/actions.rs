@@ -75,6 +75,7 @@ impl App {
             {
                 self.begin_typing()
             }
+            _ if self.is_selection_unseen => self.explain_unseen_selection(),
             _ => {
                 let requests = self.component_requests(context, |component, cx| component.action(cx, action));
                 return self.apply(requests);
@@ -189,7 +190,8 @@ impl App {
         if let Some(logs) = &mut self.logs {
             logs.reread(&self.session, |_| {});
         }
-        let mut effects: Vec<Effect> = self.agent.infos.keys().cloned().map(Effect::FetchInfo).collect();
+        let asked = self.agent.infos.keys().filter(|server| !self.inbox.is_asleep(server));
+        let mut effects: Vec<Effect> = asked.cloned().map(Effect::FetchInfo).collect();
         if let Some(server) = self.agent.server.as_ref().filter(|open| open.server.has_address()) {
             effects.push(Effect::FetchAssistants(server.server.clone()));
         }

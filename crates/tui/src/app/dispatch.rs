@@ -2,7 +2,7 @@
 
 use super::App;
 use crate::input::action::{Action, Context};
-use crate::input::key::Key;
+use crate::input::key::{Code, Key};
 use crate::session::HELD_KEY;
 use crate::session::msg::Effect;
 use jiff::SignedDuration;
@@ -49,6 +49,11 @@ impl App {
         }
     }
 
+    /// Says that nothing was done, because the key would act on a row that no frame has shown as selected.
+    pub(super) fn explain_unseen_selection(&mut self) {
+        self.session.hint("The selection changed just now. Press the key again.".into());
+    }
+
     fn dispatch_key(&mut self, key: Key) -> Vec<Effect> {
         let context = self.context();
         // Ignore navigation while frozen: moving a cursor the user cannot see is worse than not moving it.
@@ -63,6 +68,10 @@ impl App {
         self.cancel_search();
         if self.prompt.is_some() {
             self.type_key(key);
+            return Vec::new();
+        }
+        if key.code == Code::Enter && self.is_selection_unseen {
+            self.explain_unseen_selection();
             return Vec::new();
         }
         match self.with_top(|top, cx| top.key(cx, key)).flatten() {

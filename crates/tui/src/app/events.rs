@@ -13,10 +13,8 @@ use crate::widgets::jobs::JobProgress;
 use runtail_api::{ApiError, AuthWaited, Kind, Listing};
 use runtail_core::config::import::Import;
 use runtail_core::model::Deployment;
+use runtail_core::text::bytes;
 use std::sync::Arc;
-
-/// Memory limit of all event logs together, as a multiple of the limit of one.
-const TOTAL_LOGS: u64 = 2;
 
 impl App {
     /// Applies an event of a subscription.
@@ -126,8 +124,12 @@ impl App {
                     let refusal = viewer.modes.refusal();
                     effects.extend(self.inbox_after_page(id));
                     self.check_restored(Some(id));
-                    let max_total = self.session.settings.event_log.max_bytes.saturating_mul(TOTAL_LOGS);
-                    self.stream.tabs.limit_memory(usize::try_from(max_total).unwrap_or(usize::MAX));
+                    let parked = self.stream.limit_memory(&self.session);
+                    if !parked.is_empty() {
+                        let total = bytes(self.session.settings.event_log.total);
+                        let text = format!("The open pages take more than {total} ([limits] total)");
+                        self.notify(false, format!("{text}: {} will be read again when shown.", parked.join(", ")));
+                    }
                     refusal.map(|why| Requests::error(format!("The modes are unchanged: {why}."))).unwrap_or_default()
                 } else {
                     Requests::none()

@@ -232,7 +232,7 @@ impl App {
             Some(ThreadsKnown::Unread(why)) => {
                 Some(Reason { text: "threads not read".into(), detail: format!(": {why}"), brief: String::new() })
             }
-            Some(ThreadsKnown::Now | ThreadsKnown::AsOf(_)) | None => None,
+            Some(ThreadsKnown::Now | ThreadsKnown::AsOf(_) | ThreadsKnown::Asleep) | None => None,
         };
         if let Some(said) = unknown {
             states.retain(|state| state.rank != Rank::Good);

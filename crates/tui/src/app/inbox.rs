@@ -87,6 +87,8 @@ impl App {
     /// Tells the inbox which servers there are, and which newest revisions failed.
     pub(super) fn sync_inbox(&mut self) {
         let rows = &self.deployments.list.rows;
+        let serverless = rows.iter().filter(|row| row.is_serverless());
+        self.session.serverless = serverless.filter_map(|row| row.server(&self.session.profiles)).collect();
         let profiles = self.session.profiles.iter().enumerate().map(|(number, state)| {
             let of_profile = rows.iter().filter(|row| row.profile == number && is_kept(row));
             let servers = of_profile.filter_map(|row| row.server(&self.session.profiles));
@@ -98,7 +100,10 @@ impl App {
             ProfileServers {
                 profile: state.name.clone(),
                 region: state.region.clone(),
-                servers: servers.filter(|server| self.server_exists(server)).collect(),
+                servers: servers
+                    .filter(|server| self.server_exists(server))
+                    .map(|server| (self.session.is_quiet(&server), server))
+                    .collect(),
                 unknown,
             }
         });
@@ -110,6 +115,15 @@ impl App {
             self.inbox.set_revision(&row, failed);
         }
         self.inbox.set_servers(profiles);
+    }
+
+    /// Tells the inbox which servers are open: those are asked anyway.
+    pub(super) fn sync_awake(&mut self) {
+        let lists = self.agent.server.as_ref().filter(|_| self.shows_lists()).map(|open| &open.server);
+        let pages = self.stream.tabs.all().iter().filter(|viewer| viewer.is_open()).map(|viewer| &viewer.server);
+        for server in self.inbox.set_awake(lists.into_iter().chain(pages)) {
+            self.count_threads(&server);
+        }
     }
 
     /// Returns whether a server can exist: most servers of simulated deployments don't.

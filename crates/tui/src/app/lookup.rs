@@ -326,7 +326,7 @@ impl Lookup for App {
             Context::Deployments | Context::Revisions => {
                 let deployment = self.deployments.list.selected().map(|row| row.name.clone());
                 objects.extend(deployment.map(|name| ("deployment", name)));
-                let revision = self.deployments.revision_picker.selected.as_deref();
+                let revision = self.deployments.revision_selection.selected.as_deref();
                 objects.extend(revision.map(|id| ("revision", text::head(id, 8).to_string())));
             }
             Context::Stream | Context::Why => {
@@ -334,8 +334,10 @@ impl Lookup for App {
                 objects.extend(viewer.and_then(|viewer| viewer.thread_id.as_deref()).map(|id| ("thread", named(id))));
             }
             Context::Server => {
-                let picker = self.agent.server.as_ref().map(|server| &server.thread_picker);
-                objects.extend(picker.and_then(|picker| picker.selected.as_deref()).map(|id| ("thread", named(id))));
+                let selection = self.agent.server.as_ref().map(|server| &server.thread_selection);
+                objects.extend(
+                    selection.and_then(|selection| selection.selected.as_deref()).map(|id| ("thread", named(id))),
+                );
             }
             _ => {}
         }

@@ -97,6 +97,8 @@ pub struct App {
     pub overlays: Vec<Overlay>,
     /// The top overlay, once a frame has shown it: the number of overlays, and its kind.
     seen_overlay: Option<(usize, Discriminant<Overlay>)>,
+    /// Whether data changed the selection after the last frame.
+    is_selection_unseen: bool,
     /// What was shown when a key caused a notice: the number of the notice, and the place.
     notice_place: Option<(u64, NoticePlace)>,
     /// The pane with the focus.
@@ -146,6 +148,7 @@ impl App {
             hook_failure: None,
             overlays: Vec::new(),
             seen_overlay: None,
+            is_selection_unseen: false,
             notice_place: None,
             focus: Pane::Deployments,
             zoom: false,
@@ -164,7 +167,8 @@ impl App {
         app.report_key_problems(&problems);
         let servers: Vec<ServerRef> =
             app.deployments.list.rows.iter().filter_map(|r| r.server(&app.session.profiles)).collect();
-        let mut effects: Vec<Effect> = servers.iter().cloned().map(Effect::FetchInfo).collect();
+        let asked = servers.iter().filter(|server| !app.session.is_quiet(server));
+        let mut effects: Vec<Effect> = asked.cloned().map(Effect::FetchInfo).collect();
         // One server and no control plane: there is nothing else to choose.
         if let [only] = servers.as_slice()
             && !app.session.profiles.iter().any(|p| p.control_plane)

@@ -240,9 +240,9 @@ impl App {
         if !self.deployments.list.all_shown().any(|shown| shown.id == row) {
             self.deployments.list.set_filter("");
         }
-        self.deployments.list.picker.prefer(row);
+        self.deployments.list.selection.prefer(row);
         if let Some(revision) = revision {
-            self.deployments.revision_picker.prefer(revision);
+            self.deployments.revision_selection.prefer(revision);
         }
         effects
     }
@@ -300,7 +300,7 @@ impl App {
         server.show(Tab::Assistants);
         server.filter.clear();
         if !id.is_empty() {
-            server.assistant_picker.prefer(id.to_string());
+            server.assistant_selection.prefer(id.to_string());
         }
         self.stream.tabs.hide();
         self.logs = None;

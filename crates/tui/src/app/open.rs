@@ -106,7 +106,7 @@ impl App {
             Route::Answer(from, approve) => return self.open_answer(from, approve),
             Route::Profiles => {
                 if !matches!(self.overlays.last(), Some(Overlay::Profiles(_))) {
-                    self.push(ProfilesPage { picker: self.session.catalog.picker.clone() });
+                    self.push(ProfilesPage { selection: self.session.catalog.selection.clone() });
                 }
             }
             Route::Journal => {

@@ -146,11 +146,17 @@ impl App {
         self.with_component(context, call).unwrap_or_default()
     }
 
+    /// Returns the id of the selected row of the component with the focus.
+    pub(super) fn selected(&mut self) -> Option<String> {
+        self.with_focus(|component, _| component.selected_id().map(str::to_string)).flatten()
+    }
+
     /// Records that a frame was drawn. An overlay can't send anything before a frame has shown it.
     pub fn on_drawn(&mut self) {
         if !self.session.is_drawable() || self.frozen {
             return;
         }
+        self.is_selection_unseen = false;
         let top = self.top_overlay();
         if self.overlays.last_mut().is_none_or(|top| top.on_drawn()) {
             self.seen_overlay = top;

@@ -18,6 +18,7 @@ impl App {
         if self.logs.is_none() {
             self.with_pane(Context::Stream, |stream, cx| stream.relayout(cx));
         }
+        self.sync_awake();
         self.refresh_inbox_page();
         self.refresh_glance();
         self.with_top(|top, cx| top.relayout(cx));

@@ -47,7 +47,7 @@ impl App {
         let shown = shown.and_then(|view| Some(ThreadRef { server: view.server.clone(), id: view.thread_id?.into() }));
         let selected = || -> Option<ThreadRef> {
             let server = self.agent.server.as_ref()?;
-            Some(ThreadRef { server: server.server.clone(), id: server.thread_picker.selected.clone()? })
+            Some(ThreadRef { server: server.server.clone(), id: server.thread_selection.selected.clone()? })
         };
         let found = shown.or_else(selected);
         if found.is_none() {
@@ -93,7 +93,7 @@ impl App {
             Request::LeaveStream(thread) => {
                 // Select the thread in the list that is shown again.
                 if let (Some(server), Some(thread)) = (&mut self.agent.server, thread) {
-                    server.thread_picker.prefer(thread);
+                    server.thread_selection.prefer(thread);
                 }
                 // No server is open, so there is no list behind the stream.
                 if self.agent.server.is_none() {
@@ -223,7 +223,7 @@ impl App {
             Overlay::Edit(editor) => self.changes.keep(*editor),
             Overlay::Answer(card) => self.thread.keep(&card),
             Overlay::Inbox(page) => self.inbox.closed_page = Some(*page),
-            Overlay::Profiles(page) => self.session.catalog.picker = page.picker,
+            Overlay::Profiles(page) => self.session.catalog.selection = page.selection,
             _ => {}
         }
     }
@@ -275,10 +275,10 @@ impl App {
     /// If the text is invalid: says why, and where.
     pub fn profile_edited(&mut self, text: &str) -> Result<Vec<Effect>, runtail_core::config::ConfigError> {
         let requests = self.session.catalog.define(text)?;
-        let selected = self.session.catalog.picker.clone();
+        let selected = self.session.catalog.selection.clone();
         for overlay in &mut self.overlays {
             if let Overlay::Profiles(page) = overlay {
-                page.picker = selected.clone();
+                page.selection = selected.clone();
             }
         }
         Ok(self.apply(requests))

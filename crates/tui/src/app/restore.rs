@@ -202,7 +202,13 @@ impl App {
         let mut gone = Vec::new();
         for viewer in self.stream.tabs.all_mut().iter_mut().filter(|viewer| waits(&viewer.server)) {
             match find(&viewer.server.name) {
-                Some(Some(server)) => viewer.server = server,
+                Some(Some(server)) => {
+                    viewer.server = server;
+                    // It may have had no address when the list ended first.
+                    if !self.restore.awaited.contains(&viewer.id) {
+                        self.restore.awaited.push(viewer.id);
+                    }
+                }
                 None if is_complete => gone.push((viewer.id, no_server(&viewer.server.name))),
                 _ => {}
             }

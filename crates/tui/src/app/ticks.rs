@@ -102,7 +102,8 @@ impl App {
             Some(NextPoll::At(at)) if history.error.is_some() || !settled => self.until_countdown_changes(at),
             _ => None,
         };
-        let loaded_at = history.loaded_at.filter(|_| history.error.is_some()).map(|at| self.until_age_changes(at));
+        let loaded_at =
+            history.loaded_at.filter(|_| history.error.is_some() || !settled).map(|at| self.until_age_changes(at));
         let created = history.revisions.iter().filter_map(|revision| revision.created_at?.checked_sub(skew).ok());
         let ages = created.map(|at| self.until_age_changes(at)).min();
         spent.into_iter().chain(retry_at).chain(loaded_at).chain(ages).min()

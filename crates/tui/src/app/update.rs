@@ -22,9 +22,13 @@ pub fn update(app: &mut App, at: jiff::Timestamp, msg: Msg) -> Vec<Effect> {
 fn route(app: &mut App, at: jiff::Timestamp, msg: Msg) -> Vec<Effect> {
     app.session.now = at;
     app.session.show_waiting_news();
+    let mut selected = None;
     if !matches!(msg, Msg::Subscription { .. }) {
+        selected = app.selected();
         app.relayout();
+        app.is_selection_unseen |= selected != app.selected();
     }
+    let is_input = matches!(msg, Msg::Key(_) | Msg::Paste(_) | Msg::Wheel { .. } | Msg::Click { .. });
     let effects = match msg {
         Msg::Subscription { key, epoch, event } => {
             return match super::subscriptions::is_needed(app, &key, epoch) {
@@ -91,5 +95,6 @@ fn route(app: &mut App, at: jiff::Timestamp, msg: Msg) -> Vec<Effect> {
     // The key may have hidden the notice before them.
     app.session.show_waiting_news();
     app.relayout();
+    app.is_selection_unseen |= !is_input && selected != app.selected();
     effects
 }

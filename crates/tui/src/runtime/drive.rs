@@ -121,7 +121,9 @@ impl<'d> Drive<'d> {
     /// The terminal failed.
     pub async fn run(mut self, signals: &mut Signals) -> io::Result<Ended> {
         loop {
-            self.perform_pending()?;
+            if let Some(ended) = self.perform_pending(signals).await? {
+                return Ok(ended);
+            }
             if self.dashboard.app.quit {
                 self.close_keys()?;
                 return Ok(Ended::Quit);
@@ -157,16 +159,26 @@ impl<'d> Drive<'d> {
         }
     }
 
-    fn perform_pending(&mut self) -> io::Result<()> {
+    /// Performs the effects. Returns how the dashboard ended, if a signal ended it while another program had the terminal.
+    async fn perform_pending(&mut self, signals: &mut Signals) -> io::Result<Option<Ended>> {
         for effect in std::mem::take(&mut self.pending) {
             match effect {
                 Effect::Suspend => {
-                    self.without_keys(Screen::suspend)??;
+                    self.close_keys()?;
+                    self.screen.suspend()?;
+                    self.keys = input::open()?;
                     self.query_background()?;
                     self.pacing.at_once();
                 }
                 Effect::EditOutside(text) => {
-                    let edited = self.without_keys(|screen| screen.leave_for(|| external_editor::edit(&text)))??;
+                    self.close_keys()?;
+                    self.screen.leave();
+                    let edited = match external_editor::edit_until(&text, signals).await {
+                        Ok(edited) => edited,
+                        Err(number) => return Ok(Some(Ended::Signal(number))),
+                    };
+                    self.screen.reenter()?;
+                    self.keys = input::open()?;
                     self.pending.extend(self.dashboard.update(Msg::Edited(edited)));
                     self.pacing.at_once();
                 }
@@ -185,15 +197,7 @@ impl<'d> Drive<'d> {
                 }
             }
         }
-        Ok(())
-    }
-
-    /// Does something during which another program reads the terminal.
-    fn without_keys<R>(&mut self, action: impl FnOnce(&mut Screen) -> R) -> io::Result<R> {
-        self.close_keys()?;
-        let result = action(self.screen);
-        self.keys = input::open()?;
-        Ok(result)
+        Ok(None)
     }
 
     fn on_signal(&mut self, signal: Signal) -> io::Result<Option<Ended>> {

@@ -1,10 +1,13 @@
 //! Edits a text in the user's own editor.
 
+#[cfg(unix)]
+use super::job::Job;
+use super::signals::Signals;
 use runtail_core::text::clean;
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 
 /// Maximum size of an edited text in bytes. Specifications and profiles have a few thousand.
 const MAX_TEXT: u64 = 4 << 20;
@@ -15,23 +18,71 @@ const MAX_TEXT: u64 = 4 << 20;
 /// # Errors
 /// No editor is set, it failed, or its text can't be read.
 pub fn edit(text: &str) -> Result<String, String> {
-    let editor =
-        ["VISUAL", "EDITOR"].into_iter().find_map(|name| std::env::var(name).ok().filter(|v| !v.trim().is_empty()));
-    let Some(editor) = editor else {
-        return Err("Set VISUAL or EDITOR to choose your editor.".into());
+    let (editing, mut command) = Editing::new(text)?;
+    editing.finish(text, command.status())
+}
+
+/// Like [`edit`], but a signal or a closed terminal ends the editor.
+///
+/// # Errors
+/// The number of the signal.
+#[cfg(unix)]
+pub(super) async fn edit_until(text: &str, signals: &mut Signals) -> Result<Result<String, String>, i32> {
+    let (editing, command) = match Editing::new(text) {
+        Ok(begun) => begun,
+        Err(why) => return Ok(Err(why)),
     };
-    // Editors choose the syntax by the extension.
-    let extension = if text.trim_start().starts_with('{') { "json" } else { "toml" };
-    let file = Scratch::new(text, extension).map_err(|e| format!("Couldn't create a file for the editor: {e}"))?;
-    // As in git and crontab: the variable may contain options, so a shell parses it; the file name is an argument.
-    let status = Command::new("sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(&file.0).status();
-    match status {
-        Ok(status) if status.success() => read(&file.0).map_err(|why| file.kept_if_changed(text, why)),
-        Ok(status) => {
-            let why = format!("{editor} exited with {status}. Nothing was changed.");
-            Err(file.kept_if_changed(text, why))
+    let status = match Job::start(command) {
+        Ok(mut job) => match job.run(signals).await {
+            Ok(status) => status,
+            Err(number) => {
+                tracing::warn!("{}", editing.file.kept_if_changed(text, "the editor was ended".into()));
+                return Err(number);
+            }
+        },
+        Err(error) => Err(error),
+    };
+    Ok(editing.finish(text, status))
+}
+
+/// On other systems no signal is listened to.
+#[cfg(not(unix))]
+pub(super) async fn edit_until(text: &str, _signals: &mut Signals) -> Result<Result<String, String>, i32> {
+    Ok(edit(text))
+}
+
+/// A text in a file for the editor.
+struct Editing {
+    editor: String,
+    file: Scratch,
+}
+
+impl Editing {
+    fn new(text: &str) -> Result<(Editing, Command), String> {
+        let editor =
+            ["VISUAL", "EDITOR"].into_iter().find_map(|name| std::env::var(name).ok().filter(|v| !v.trim().is_empty()));
+        let Some(editor) = editor else {
+            return Err("Set VISUAL or EDITOR to choose your editor.".into());
+        };
+        // Editors choose the syntax by the extension.
+        let extension = if text.trim_start().starts_with('{') { "json" } else { "toml" };
+        let file = Scratch::new(text, extension).map_err(|e| format!("Couldn't create a file for the editor: {e}"))?;
+        // As in git and crontab: the variable may contain options, so a shell parses it; the file name is an argument.
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(&file.0);
+        Ok((Editing { editor, file }, command))
+    }
+
+    fn finish(self, text: &str, status: std::io::Result<ExitStatus>) -> Result<String, String> {
+        let Editing { editor, file } = self;
+        match status {
+            Ok(status) if status.success() => read(&file.0).map_err(|why| file.kept_if_changed(text, why)),
+            Ok(status) => {
+                let why = format!("{editor} exited with {status}. Nothing was changed.");
+                Err(file.kept_if_changed(text, why))
+            }
+            Err(e) => Err(format!("Couldn't start {editor}: {e}")),
         }
-        Err(e) => Err(format!("Couldn't start {editor}: {e}")),
     }
 }
 

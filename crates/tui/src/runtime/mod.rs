@@ -23,6 +23,8 @@ mod health_polls;
 mod hooks;
 mod inbox_polls;
 mod input;
+#[cfg(unix)]
+mod job;
 mod link;
 mod past_polls;
 mod poll_schedule;

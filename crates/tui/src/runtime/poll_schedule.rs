@@ -36,6 +36,20 @@ pub fn pause(usual: Duration, pace: Pace) -> Duration {
     }
 }
 
+/// Pauses between two requests for a revision that is in progress: while it is selected and young, and otherwise.
+const MOVING_PAUSES: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(10)];
+/// Until when a revision is young, after its creation.
+const YOUNG: SignedDuration = SignedDuration::from_mins(2);
+
+/// Like [`pause`] for a revision that is in progress. `age`: of one that is selected.
+pub fn moving_pause(usual: Duration, pace: Pace, age: Option<SignedDuration>) -> Duration {
+    match (pace, age) {
+        (Pace::Fast, Some(age)) if age < YOUNG => MOVING_PAUSES[0].min(usual),
+        (Pace::Fast, _) => MOVING_PAUSES[1].min(usual),
+        _ => pause(usual, pace),
+    }
+}
+
 /// Returns the next faster pace if something is in progress.
 pub fn speed_up(pace: Pace, in_progress: bool) -> Pace {
     match (pace, in_progress) {
@@ -141,6 +155,21 @@ fn next_clock_check(now: Instant) -> Instant {
 mod tests {
     use super::*;
     use runtail_api::Kind;
+
+    #[test]
+    fn a_selected_young_revision_is_polled_every_2_seconds_and_others_every_10() {
+        let (usual, minutes) = (Duration::from_secs(60), SignedDuration::from_mins);
+        for (pace, age, expected) in [
+            (Pace::Fast, Some(minutes(1)), 2),
+            (Pace::Fast, Some(minutes(2)), 10),
+            (Pace::Fast, None, 10),
+            // The window has no focus.
+            (Pace::Usual, Some(minutes(1)), 60),
+        ] {
+            assert_eq!(moving_pause(usual, pace, age).as_secs(), expected, "{pace:?} {age:?}");
+        }
+        assert_eq!(moving_pause(Duration::from_secs(1), Pace::Fast, None).as_secs(), 1, "the demo's own interval");
+    }
 
     #[test]
     fn slow_and_failing_servers_are_polled_less_often() {

@@ -1,12 +1,12 @@
 //! Polls of control planes and agent servers. Each is a task with few concurrent requests; intervals are jittered, longer
 //! while the window is unfocused, and respect rate limits.
 
-use super::poll_schedule::{MIN_PAUSE, ParamsReceiver, PollSchedule, pause, speed_up};
+use super::poll_schedule::{MIN_PAUSE, ParamsReceiver, PollSchedule, moving_pause, pause, speed_up};
 use super::services::Services;
 use super::subs::Out;
 use crate::session::msg::{NextPoll, Pace, RevisionRef, ServerRef, SubscriptionEvent, WantedRevision};
 use futures::stream::{FuturesUnordered, StreamExt};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use runtail_api::{
     ApiError, ControlPlane, DeploymentQuery, Kind, Listing, LogFilter, LogFollower, LogScope, Revisions,
 };
@@ -52,10 +52,12 @@ pub async fn deployments(services: &Services, profile: &str, mut params: ParamsR
         let continues =
             schedule.end_request(result.as_ref().err()) && !error.is_some_and(|e| e.kind == Kind::Unauthorized);
         let next = match continues {
+            true if services.is_unpolled(profile) => NextPoll::Off,
             true => NextPoll::At(schedule.due_at(pause(usual, params.borrow().pace))),
             false => NextPoll::Stopped,
         };
-        if !out.send(SubscriptionEvent::Deployments { result, is_truncated, skew, took, next }).await || !continues {
+        let event = SubscriptionEvent::Deployments { result, is_truncated, skew, took, next };
+        if !out.send(event).await || !matches!(next, NextPoll::At(_)) {
             return;
         }
         schedule.wait(&mut params, |pace| pause(usual, pace)).await;
@@ -155,7 +157,8 @@ pub async fn newest(services: &Services, profile: &str, mut params: ParamsReceiv
         let mut next: Option<Instant> = None;
         for wanted in current.newest.iter().filter(|w| !pending.contains(&w.revision)).collect::<Vec<_>>() {
             let due = polled.get(&wanted.revision).map(|poll| poll.due(wanted, current.pace, &services.poll, random));
-            match due.filter(|due| *due > now) {
+            match due.filter(|due| *due > now || services.is_unpolled(profile)) {
+                Some(_) if services.is_unpolled(profile) => {}
                 Some(due) => next = Some(next.map_or(due, |n: Instant| n.min(due))),
                 // Invisible rows use at most half of the concurrent requests.
                 None if pending.len() < if wanted.seen { MAX_CONCURRENCY } else { MAX_CONCURRENCY / 2 } => {
@@ -233,7 +236,9 @@ impl RevisionPoll {
     /// Returns when to request it again. One whose status hasn't changed for longer than the time limit is requested rarely.
     fn due(&self, wanted: &WantedRevision, pace: Pace, poll: &Poll, random: f64) -> Instant {
         let wait = match self.failures {
-            0 if wanted.moving && self.since.elapsed() < poll.timeout => vary(pause(poll.interval, pace), random),
+            0 if wanted.moving && self.since.elapsed() < poll.timeout => {
+                vary(moving_pause(poll.interval, pace, None), random)
+            }
             0 if wanted.moving => pause(poll.interval, Pace::Slow),
             // Final by now, but the list doesn't show that yet.
             0 => poll.interval,
@@ -286,11 +291,20 @@ pub async fn revisions(
         let result = read_revisions(services, profile, id, limit).await;
         services.apply_error(profile, result.as_ref().err());
         let active = result.as_ref().ok().and_then(|r| r.items.first()).filter(|r| !r.phase().is_final());
-        let in_progress = active.is_some();
         let timed_out = active.is_some_and(|r| timeout.is_exceeded(&r.id));
-        let interval = |pace| pause(services.poll.interval, speed_up(pace, in_progress));
+        let skew = services.control_plane(profile).await.map(|control| control.skew()).unwrap_or_default();
+        // One without a time is not known to be young.
+        let created = active.map(|revision| revision.created_at.unwrap_or(Timestamp::UNIX_EPOCH));
+        let interval = |pace| match created {
+            Some(created) => {
+                let age = Timestamp::now().duration_since(created) + skew;
+                moving_pause(services.poll.interval, speed_up(pace, true), Some(age))
+            }
+            None => pause(services.poll.interval, pace),
+        };
         let next = match schedule.end_request(result.as_ref().err()) {
             _ if timed_out => NextPoll::GaveUp,
+            true if services.is_unpolled(profile) => NextPoll::Off,
             true => NextPoll::At(schedule.due_at(interval(params.borrow().pace))),
             false => NextPoll::Stopped,
         };

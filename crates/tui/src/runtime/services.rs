@@ -182,6 +182,11 @@ impl Services {
         self.profiles.get(name).map(|entry| &entry.profile)
     }
 
+    /// Returns whether a profile is only asked what the user asks.
+    pub fn is_unpolled(&self, name: &str) -> bool {
+        self.profile(name).is_some_and(|profile| profile.is_unpolled)
+    }
+
     /// Returns the ids of a profile's pinned deployments.
     pub fn pinned(&self, profile: &str) -> &[String] {
         self.profiles.get(profile).map_or(&[], |e| e.profile.deployments.as_slice())

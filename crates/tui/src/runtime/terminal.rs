@@ -123,12 +123,9 @@ impl Screen {
         self.reenter()
     }
 
-    /// Restores the terminal while other code uses it.
-    pub fn leave_for<T>(&mut self, action: impl FnOnce() -> T) -> io::Result<T> {
+    /// Restores the terminal, because another program uses it.
+    pub fn leave(&mut self) {
         restore();
-        let result = action();
-        self.reenter()?;
-        Ok(result)
     }
 
     /// Sets the terminal up again, for example after the process was stopped and continued.

@@ -1,6 +1,6 @@
 //! All known profiles and their definitions.
 
-use crate::widgets::list::Picker;
+use crate::widgets::selection::Selection;
 use jiff::Timestamp;
 use runtail_api::ApiError;
 use runtail_api::doctor::Check;
@@ -41,7 +41,7 @@ pub struct Catalog {
     /// Why the current file is invalid and not used.
     pub problem: Option<ConfigError>,
     /// The selection on the profiles page.
-    pub picker: Picker,
+    pub selection: Selection,
     /// Number of the newest test.
     pub(crate) newest_test: u64,
 }

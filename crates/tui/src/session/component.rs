@@ -159,6 +159,11 @@ pub trait Component {
         Requests::none()
     }
 
+    /// Returns the id of the selected row. Keys act on it, so none does if it changed since the last frame.
+    fn selected_id(&self) -> Option<&str> {
+        None
+    }
+
     /// Returns the text that `y` copies.
     fn copied(&mut self) -> Option<String> {
         None

@@ -43,7 +43,7 @@ use runtail_api::{ApiError, Kind};
 use runtail_core::config::EventLogLimits;
 use runtail_core::model::StatusRole;
 use runtail_core::text;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Columns kept free at the left of a pane for the selection mark, and at its right.
@@ -109,6 +109,8 @@ pub struct Session {
     pub has_notice_row: bool,
     /// The profiles in use, in their order.
     pub profiles: Vec<ProfileState>,
+    /// The agent servers of serverless deployments.
+    pub serverless: BTreeSet<ServerRef>,
     /// All known profiles.
     pub catalog: Catalog,
     /// Whether the terminal's window has the focus, as far as the terminal reports it.
@@ -152,6 +154,7 @@ impl Session {
             size,
             has_notice_row: false,
             profiles,
+            serverless: BTreeSet::new(),
             catalog: Catalog::default(),
             window_focused: true,
             notices: Vec::new(),
@@ -165,6 +168,11 @@ impl Session {
             next_change: Ids::default(),
             next_work: 1,
         }
+    }
+
+    /// Returns whether a server is only asked while it is open, because each request wakes it or its profile isn't polled.
+    pub fn is_quiet(&self, server: &ServerRef) -> bool {
+        self.serverless.contains(server) || self.profile(&server.profile).is_some_and(|profile| profile.is_unpolled)
     }
 
     /// Returns a profile in use by its name.

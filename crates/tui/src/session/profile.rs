@@ -19,6 +19,8 @@ pub struct ProfileState {
     pub label: Option<String>,
     /// Whether it is read-only.
     pub read_only: bool,
+    /// Whether its servers are only asked what the user asks.
+    pub is_unpolled: bool,
     /// Why it is read-only.
     pub sealed: Option<String>,
     /// Whether its label says production.
@@ -61,6 +63,7 @@ impl ProfileState {
             region: profile.region.clone(),
             label: profile.label.clone(),
             read_only: profile.is_read_only(),
+            is_unpolled: profile.is_unpolled,
             sealed: profile.sealed.clone(),
             production: profile.is_production(),
             control_plane: profile.control_plane.is_some(),

@@ -171,6 +171,8 @@ pub enum NextPoll {
     GaveUp,
     /// Not until the user refreshes, for example because the key was rejected.
     Stopped,
+    /// Not until the user refreshes, because the profile has `poll = false`.
+    Off,
 }
 
 /// Counts the starts of a subscription: a new epoch restarts it, and the events of older ones are dropped.

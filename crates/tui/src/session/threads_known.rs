@@ -16,6 +16,8 @@ pub enum ThreadsKnown {
     Now,
     /// The newest complete read is of this time, because a later one failed or is overdue.
     AsOf(Timestamp),
+    /// Not read, because it is only asked while it is open.
+    Asleep,
     /// No read was complete: why.
     Unread(String),
 }

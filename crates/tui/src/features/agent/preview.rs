@@ -36,7 +36,7 @@ impl PreviewRow {
     /// Returns the selected thread; `None` where the list has no details.
     pub fn selected(server: &Server, area: Area) -> Option<PreviewRow> {
         preview_area(server, area)?;
-        let row = server.threads.row(server.thread_picker.selected.as_ref()?)?;
+        let row = server.threads.row(server.thread_selection.selected.as_ref()?)?;
         let thread = ThreadRef { server: server.server.clone(), id: row.found.thread.thread_id.clone() };
         let state = (row.found.thread.updated_at, row.facts.questions.len(), row.found.thread.status.clone());
         Some(PreviewRow { thread, state, is_stale: server.threads.error.is_some() })

@@ -4,7 +4,7 @@ use super::threads::{ListOrder, PAGE, ThreadList};
 use crate::session::loaded::Loaded;
 use crate::session::msg::{ServerRef, WantedStatus};
 use crate::session::row_details::RowDetails;
-use crate::widgets::list::Picker;
+use crate::widgets::selection::Selection;
 use runtail_core::model::{Assistant, Run, Thread};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -40,13 +40,13 @@ pub struct Server {
     /// Runs to request.
     pub limit: usize,
     /// The selected thread.
-    pub thread_picker: Picker,
+    pub thread_selection: Selection,
     /// What was read of selected threads.
     pub details: RowDetails,
     /// The selected assistant.
-    pub assistant_picker: Picker,
+    pub assistant_selection: Selection,
     /// The selected run.
-    pub run_picker: Picker,
+    pub run_selection: Selection,
     /// Only runs or assistants that contain this text are shown. Threads have a search.
     pub filter: String,
 }
@@ -63,10 +63,10 @@ impl Server {
             runs_of: None,
             runs: Loaded::default(),
             limit: PAGE,
-            thread_picker: Picker::default(),
+            thread_selection: Selection::default(),
             details: RowDetails::default(),
-            assistant_picker: Picker::default(),
-            run_picker: Picker::default(),
+            assistant_selection: Selection::default(),
+            run_selection: Selection::default(),
             filter: String::new(),
         }
     }
@@ -78,7 +78,7 @@ impl Server {
 
     /// Toggles the mark of the selected thread.
     pub fn toggle_mark(&mut self) {
-        if let Some(id) = self.thread_picker.selected.clone()
+        if let Some(id) = self.thread_selection.selected.clone()
             && !self.marked.remove(&id)
         {
             self.marked.insert(id);
@@ -134,24 +134,33 @@ impl Server {
     }
 
     /// Changes the selection of the shown list, which has these ids.
-    pub fn pick(&mut self, change: impl FnOnce(&mut Picker, &[String])) {
-        let mut picker = std::mem::take(self.picker());
-        change(&mut picker, &self.shown_ids());
-        *self.picker() = picker;
+    pub fn pick(&mut self, change: impl FnOnce(&mut Selection, &[String])) {
+        let mut selection = std::mem::take(self.selection());
+        change(&mut selection, &self.shown_ids());
+        *self.selection() = selection;
+    }
+
+    /// Returns the selection of the shown list, to move it.
+    pub fn selection(&mut self) -> &mut Selection {
+        match self.tab {
+            Tab::Threads => &mut self.thread_selection,
+            Tab::Assistants => &mut self.assistant_selection,
+            Tab::Runs => &mut self.run_selection,
+        }
     }
 
     /// Returns the selection of the shown list.
-    pub fn picker(&mut self) -> &mut Picker {
+    pub fn shown_selection(&self) -> &Selection {
         match self.tab {
-            Tab::Threads => &mut self.thread_picker,
-            Tab::Assistants => &mut self.assistant_picker,
-            Tab::Runs => &mut self.run_picker,
+            Tab::Threads => &self.thread_selection,
+            Tab::Assistants => &self.assistant_selection,
+            Tab::Runs => &self.run_selection,
         }
     }
 
     /// Returns the selected thread.
     pub fn thread(&self) -> Option<&Thread> {
-        self.threads.get(self.thread_picker.selected.as_ref()?)
+        self.threads.get(self.thread_selection.selected.as_ref()?)
     }
 
     /// Returns the assistant of a listed thread, by id or by graph.
@@ -163,13 +172,13 @@ impl Server {
 
     /// Returns the selected assistant.
     pub fn assistant(&self) -> Option<&Assistant> {
-        let id = self.assistant_picker.selected.as_ref()?;
+        let id = self.assistant_selection.selected.as_ref()?;
         self.assistants.value.iter().flatten().find(|a| &a.assistant_id == id)
     }
 
     /// Returns the selected run.
     pub fn run(&self) -> Option<&Run> {
-        let id = self.run_picker.selected.as_ref()?;
+        let id = self.run_selection.selected.as_ref()?;
         self.runs.value.iter().flatten().find(|r| &r.run_id == id)
     }
 }

@@ -19,8 +19,6 @@ pub const NEXT_ROWS: usize = 500;
 /// Maximum number of threads in memory.
 pub const MAX_THREADS: usize = 20_000;
 
-/// How long after the first rows the statuses that decide their order may arrive.
-const SETTLING: SignedDuration = SignedDuration::from_secs(3);
 /// How long the rows keep their places after a key.
 const ORDER_HOLD: SignedDuration = SignedDuration::from_secs(10);
 
@@ -125,10 +123,6 @@ pub struct ThreadList {
     order: ListOrder,
     /// When the user last pressed a key.
     key_at: Option<Timestamp>,
-    /// When the first rows were shown.
-    first_shown: Option<Timestamp>,
-    /// Whether a row was selected by its id.
-    is_chosen: bool,
     /// Whether the rows must be sorted at once, because the search or the order is another one.
     is_reordered: bool,
     /// Whether rows kept their places although another order is due.
@@ -192,22 +186,6 @@ impl ThreadList {
         if self.is_answered {
             self.key_at = Some(now);
         }
-    }
-
-    /// Notes that a row was selected by its id.
-    pub fn set_chosen(&mut self) {
-        self.is_chosen = true;
-    }
-
-    /// Returns whether the order is not settled: the first statuses are being read, and no row was chosen. `now` is the time of
-    /// the frame that shows the rows.
-    pub fn is_settling(&mut self, now: Timestamp) -> bool {
-        if self.first_shown.is_none() && self.is_answered {
-            self.first_shown = Some(now);
-        }
-        self.key_at.is_none()
-            && !self.is_chosen
-            && self.first_shown.is_none_or(|at| now.duration_since(at).abs() < SETTLING)
     }
 
     /// Returns what to read from the server.

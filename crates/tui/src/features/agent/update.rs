@@ -107,8 +107,8 @@ impl Agent {
     /// Returns the selected thread, and the selected run if runs are listed; otherwise a notice.
     fn selected_thread(server: &Server) -> Result<(ThreadRef, Option<String>), Requests> {
         let (thread, run) = match server.tab {
-            Tab::Threads => (server.thread_picker.selected.clone(), None),
-            Tab::Runs => (server.runs_of.clone(), server.run_picker.selected.clone()),
+            Tab::Threads => (server.thread_selection.selected.clone(), None),
+            Tab::Runs => (server.runs_of.clone(), server.run_selection.selected.clone()),
             Tab::Assistants => return Err(Requests::info("This key works on threads. Press 1 to show them.")),
         };
         let Some(id) = thread else { return Err(Requests::info("No thread is selected.")) };
@@ -133,7 +133,7 @@ impl Agent {
     fn wanted_statuses(&self, area: Area) -> Arc<[WantedStatus]> {
         let Some(server) = &self.server else { return Arc::default() };
         let shown = server.threads.shown();
-        let window = server.thread_picker.window(shown.len(), height(server, area));
+        let window = server.thread_selection.window(shown.len(), height(server, area));
         window.into_iter().filter_map(|row| server.wanted_status(shown.get(row)?)).collect()
     }
 }
@@ -141,8 +141,8 @@ impl Agent {
 /// Returns the selected thread or run as a side of a comparison.
 fn selected_side(server: &Server) -> Option<SideRef> {
     let (thread, run) = match server.tab {
-        Tab::Threads => (server.thread_picker.selected.clone()?, None),
-        Tab::Runs => (server.runs_of.clone()?, Some(server.run_picker.selected.clone()?)),
+        Tab::Threads => (server.thread_selection.selected.clone()?, None),
+        Tab::Runs => (server.runs_of.clone()?, Some(server.run_selection.selected.clone()?)),
         Tab::Assistants => return None,
     };
     Some(SideRef::Thread(ThreadRef { server: server.server.clone(), id: thread }, run))
@@ -234,11 +234,11 @@ fn star(server: &Server) -> Requests {
 /// Opens the selected row.
 fn open(server: &Server) -> Requests {
     let target = match server.tab {
-        Tab::Threads => server.thread_picker.selected.clone().map(|thread| StreamTarget::Tail { thread }),
+        Tab::Threads => server.thread_selection.selected.clone().map(|thread| StreamTarget::Tail { thread }),
         Tab::Runs => server
             .runs_of
             .clone()
-            .zip(server.run_picker.selected.clone())
+            .zip(server.run_selection.selected.clone())
             .map(|(thread, run)| StreamTarget::Join { thread, run }),
         Tab::Assistants => return compose(server),
     };
@@ -248,7 +248,7 @@ fn open(server: &Server) -> Requests {
 /// Composes a run for the selected row.
 fn compose(server: &Server) -> Requests {
     let from = match server.tab {
-        Tab::Assistants => Origin { assistant: server.assistant_picker.selected.clone(), ..Origin::default() },
+        Tab::Assistants => Origin { assistant: server.assistant_selection.selected.clone(), ..Origin::default() },
         // The selection alone is not a choice of the thread, so a new thread is the default.
         Tab::Threads => server.thread().map_or_else(Origin::default, |thread| Origin {
             thread: Some(thread.thread_id.clone()),
@@ -296,7 +296,7 @@ fn show_graph(server: &Server) -> Requests {
 fn describe(server: &Server) -> Requests {
     match server.tab {
         Tab::Threads => {
-            let id = server.thread_picker.selected.clone();
+            let id = server.thread_selection.selected.clone();
             id.map(|id| Route::Record(Described::Thread(server.server.clone(), id)).into()).unwrap_or_default()
         }
         Tab::Assistants => {
@@ -305,7 +305,7 @@ fn describe(server: &Server) -> Requests {
             server.assistant().map(shown).unwrap_or_default()
         }
         Tab::Runs => {
-            let of = server.runs_of.clone().zip(server.run_picker.selected.clone());
+            let of = server.runs_of.clone().zip(server.run_selection.selected.clone());
             of.map(|(thread, run)| Route::Record(Described::Run(server.server.clone(), thread, run)).into())
                 .unwrap_or_default()
         }
@@ -335,7 +335,7 @@ impl Component for Agent {
             (Mark, Tab::Threads) => {
                 server.toggle_mark();
                 let height = height(server, cx.area);
-                server.pick(|picker, ids| picker.step(ids, height, 1));
+                server.pick(|selection, ids| selection.step(ids, height, 1));
             }
             (MarkAll, Tab::Threads) => {
                 server.toggle_all_marks();
@@ -369,7 +369,7 @@ impl Component for Agent {
             // Assistants have no marks, and Space turns their pages.
             (Mark, Tab::Assistants) => {
                 let height = height(server, cx.area);
-                server.pick(|picker, ids| picker.step(ids, height, height as isize));
+                server.pick(|selection, ids| selection.step(ids, height, height as isize));
             }
             (Compare, Tab::Assistants) => return Requests::info("Threads and runs can be compared."),
             (Mark, _) => {
@@ -383,7 +383,10 @@ impl Component for Agent {
             (Threads, _) => server.show(Tab::Threads),
             (Assistants, _) => server.show(Tab::Assistants),
             (Runs, Tab::Threads) => {
-                if let Some(id) = server.thread_picker.selected.clone() {
+                if let Some(id) = server.thread_selection.selected.clone() {
+                    if server.runs_of.as_ref() != Some(&id) {
+                        server.run_selection.restart();
+                    }
                     server.runs_of = Some(id);
                     server.runs = Default::default();
                     server.show(Tab::Runs);
@@ -403,7 +406,7 @@ impl Component for Agent {
     fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
         if let Some(server) = &mut self.server {
             let height = height(server, cx.area);
-            server.pick(|picker, ids| picker.step(ids, height, lines));
+            server.pick(|selection, ids| selection.step(ids, height, lines));
         }
     }
 
@@ -411,13 +414,17 @@ impl Component for Agent {
         let Some(server) = &mut self.server else { return Requests::none() };
         if let Some(row) = y.checked_sub(view::head(server)).filter(|row| usize::from(*row) < height(server, cx.area)) {
             let height = height(server, cx.area);
-            server.pick(|picker, ids| picker.select(ids, height, picker.top() + usize::from(row)));
+            server.pick(|selection, ids| selection.select(ids, height, selection.top() + usize::from(row)));
         }
         Requests::none()
     }
 
+    fn selected_id(&self) -> Option<&str> {
+        self.server.as_ref()?.shown_selection().selected.as_deref()
+    }
+
     fn copied(&mut self) -> Option<String> {
-        self.server.as_mut()?.picker().selected.clone()
+        self.selected_id().map(str::to_string)
     }
 
     fn back(&mut self, _quit: bool) -> Option<Requests> {
@@ -504,27 +511,12 @@ impl Component for Agent {
         server.threads.set_stuck(cx.lookup.stuck(&server.server));
         server.threads.refresh(cx.session.now);
         let height = height(server, cx.area);
-        let mut at = 0;
-        let mut is_chosen = false;
-        let is_settling = server.tab == Tab::Threads && server.threads.is_settling(cx.session.now);
-        server.pick(|picker, ids| {
-            // The order changes while the first statuses load, and the list opens on its first row. Then the selection stays on the
-            // thread that the user saw, because keys act on it.
-            let is_preferred = picker.has_preference();
-            if is_settling && !is_preferred {
-                picker.select(ids, height, 0);
-            }
-            picker.clamp(ids, height);
-            is_chosen = is_preferred && !picker.has_preference();
-            at = picker.cursor();
-        });
-        if is_chosen && server.tab == Tab::Threads {
-            server.threads.set_chosen();
-        }
-        server.details.select(server.thread_picker.selected.as_deref(), cx.session.now);
+        server.pick(|selection, ids| selection.clamp(ids, height));
+        let at = server.selection().cursor();
+        server.details.select(server.thread_selection.selected.as_deref(), cx.session.now);
         // Near the end of the list, request more rows if there may be more.
         match server.tab {
-            Tab::Threads => server.threads.want(at, server.thread_picker.top(), height),
+            Tab::Threads => server.threads.want(at, server.thread_selection.top(), height),
             Tab::Runs => {
                 let count = server.shown_runs().len();
                 if count >= server.limit && at + 5 >= count && server.limit < MAX_RUNS {

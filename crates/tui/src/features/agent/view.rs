@@ -43,6 +43,9 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
         Tab::Runs => "runs",
     };
     crumbs.push(Tone::Plain, list);
+    if cx.session.serverless.contains(&server.server) {
+        crumbs.push(Tone::Dim, " · serverless, kept awake by this page");
+    }
     let info = agent.infos.get(&server.server).and_then(|i| i.value.as_ref());
     let software = info.map(server_software).unwrap_or_default();
     let room = usize::from(area.w.saturating_sub(2)).saturating_sub(crumbs.width() + 2);
@@ -90,12 +93,8 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
         };
         return canvas.words(rows, tone, &words);
     }
-    let picker = match server.tab {
-        Tab::Threads => &server.thread_picker,
-        Tab::Assistants => &server.assistant_picker,
-        Tab::Runs => &server.run_picker,
-    };
-    let window = picker.window(ids.len(), rows.h as usize);
+    let selection = server.shown_selection();
+    let window = selection.window(ids.len(), rows.h as usize);
     let shown: Vec<&str> = window.iter().filter_map(|at| ids.get(*at).map(String::as_str)).collect();
     let (headers, lines) = table(cx, server, rows.w.saturating_sub(4) as usize, &shown);
     canvas.line(area.x + 3, rows.y - 1, area.w.saturating_sub(4), &headers);
@@ -105,7 +104,7 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
         if ids.get(number).is_some_and(|id| agent.is_marked(server, id)) {
             canvas.foreign(rows.x + 2, y, 1, "+", Tone::Accent);
         }
-        if picker.selected.as_ref() == ids.get(number) {
+        if selection.selected.as_ref() == ids.get(number) {
             canvas.select_all(Area { h: 1, ..rows }, y, focused);
         }
     }
@@ -201,7 +200,7 @@ fn table(cx: &Cx<'_>, server: &Server, width: usize, ids: &[&str]) -> (Line, Vec
                 };
                 line.left.extend(cell.left);
                 line.push(Tone::Plain, " ");
-                let is_selected = server.thread_picker.selected.as_deref() == Some(&*thread.thread_id);
+                let is_selected = server.thread_selection.selected.as_deref() == Some(&*thread.thread_id);
                 line.push(if is_selected { Tone::Strong } else { Tone::Plain }, &columns.thread(thread));
                 line.push(Tone::Accent, if thread.is_starred() { "* " } else { "  " });
                 let mut room = width.saturating_sub(line.width() + columns.person);

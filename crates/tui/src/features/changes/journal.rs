@@ -7,7 +7,7 @@ use crate::session::msg::Effect;
 use crate::session::{Component, Cx, GUTTER, Page, Requests, Route};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
-use crate::widgets::list::Picker;
+use crate::widgets::selection::Selection;
 use runtail_api::{Outcome, SentRequest};
 use runtail_core::text;
 
@@ -17,7 +17,7 @@ pub struct JournalView {
     /// The entries, newest first; `None` while they are loaded.
     pub entries: Option<Vec<SentRequest>>,
     /// The selected entry.
-    pub picker: Picker,
+    pub selection: Selection,
 }
 
 impl JournalView {
@@ -29,7 +29,7 @@ impl JournalView {
 
     /// Returns the selected entry.
     pub fn selected(&self) -> Option<&SentRequest> {
-        let at = self.picker.at(&self.ids())?;
+        let at = self.selection.at(&self.ids())?;
         self.entries.as_ref()?.get(at)
     }
 }
@@ -96,12 +96,16 @@ impl Component for JournalView {
 
     fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
         let ids = self.ids();
-        self.picker.step(&ids, cx.area.h.into(), lines);
+        self.selection.step(&ids, cx.area.h.into(), lines);
+    }
+
+    fn selected_id(&self) -> Option<&str> {
+        self.selection.selected.as_deref()
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
         let ids = self.ids();
-        self.picker.clamp(&ids, cx.area.h.into());
+        self.selection.clamp(&ids, cx.area.h.into());
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {

@@ -159,7 +159,7 @@ pub(super) fn journal(journal: &JournalView, cx: &Cx<'_>, canvas: &mut Canvas<'_
         return canvas.words(Area { y: area.y - 1, ..area }, Tone::Plain, text);
     }
     let ids = journal.ids();
-    for (i, at) in journal.picker.window(ids.len(), area.h as usize).into_iter().enumerate() {
+    for (i, at) in journal.selection.window(ids.len(), area.h as usize).into_iter().enumerate() {
         let Some(sent) = entries.get(at) else { continue };
         let y = area.y + i as u16;
         let (tone, word) = outcome(sent);
@@ -169,7 +169,7 @@ pub(super) fn journal(journal: &JournalView, cx: &Cx<'_>, canvas: &mut Canvas<'_
             .with(Tone::Dim, &format!("{} {}", sent.place.method, sent.place.path))
             .right(Tone::Dim, &format!("{}  {}", sent.place.profile, text::duration(sent.took)));
         canvas.line(area.x + 1, y, area.w.saturating_sub(2), &line);
-        if journal.picker.selected.as_ref() == ids.get(at) {
+        if journal.selection.selected.as_ref() == ids.get(at) {
             canvas.select_all(Area { x: area.x.saturating_sub(2), w: area.w + 2, ..area }, y, true);
         }
     }

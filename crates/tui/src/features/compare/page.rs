@@ -58,8 +58,6 @@ pub struct ComparePage {
     /// The side with the focus.
     pub(super) focus: usize,
     pub(super) shows_state: bool,
-    /// Whether the user moved the cursor. Until then it is on the first difference.
-    is_touched: bool,
     /// The file that is being written.
     saving: Option<(u64, PathBuf)>,
 }
@@ -79,7 +77,6 @@ impl ComparePage {
             collapsed: false,
             focus: 0,
             shows_state: false,
-            is_touched: false,
             saving: None,
         }
     }
@@ -141,14 +138,14 @@ impl ComparePage {
         let Some(aligned) = aligned else {
             return self.fail(1, "A run can't be compared with a revision.".into());
         };
-        let at = self.at_cursor().and_then(|at| self.aligned.as_ref()?.row_id(at)).filter(|_| self.is_touched);
+        let at = self.at_cursor().and_then(|at| self.aligned.as_ref()?.row_id(at));
         // The cursor stays on its row while a side grows.
         let known = at.and_then(|id| aligned.find(&id));
         // Of a side that isn't there, no step can be opened.
         if let Some(missing) = [0, 1].into_iter().find(|which| self.missing(*which).is_some()) {
             self.focus = 1 - missing;
         }
-        let first = aligned.first().filter(|_| !self.is_touched);
+        let first = aligned.first().filter(|_| self.aligned.is_none());
         (self.aligned, self.state) = (Some(aligned), None);
         self.list();
         if let Some(row) = known.or(first) {
@@ -193,7 +190,6 @@ impl ComparePage {
 
     /// Moves the cursor to the next or the previous difference.
     fn next_difference(&mut self, forward: bool) -> Requests {
-        self.is_touched = true;
         let at = usize::try_from(self.place.cursor.key).unwrap_or_default();
         let is_difference = |line: &usize| {
             let Some(Shown::Row(row)) = self.shown.get(*line) else { return false };
@@ -571,7 +567,6 @@ impl Component for ComparePage {
     }
 
     fn step(&mut self, cx: &Cx<'_>, lines: isize, whole_window: bool) {
-        self.is_touched = true;
         let (rows, height) = (self.flat(), self.height(cx));
         match whole_window {
             true => self.place.page(&rows, height, lines),
@@ -586,7 +581,6 @@ impl Component for ComparePage {
             self.focus = usize::from(x >= layout.right.x);
             if let Some(row) = y.checked_sub(layout.rows.y.saturating_sub(cx.area.y)).filter(|row| *row < layout.rows.h)
             {
-                self.is_touched = true;
                 self.place.cursor = LinePos { key: self.place.top.key + u64::from(row), line: 0 };
                 self.relayout(cx);
             }

@@ -36,8 +36,9 @@ impl AssistantPick {
         AssistantPick { all: Vec::new(), chosen: 0, typed: TextInput::line(""), at: 0, initial }
     }
 
-    /// Sets the listed assistants, and chooses the initial one.
+    /// Sets the listed assistants. The chosen one stays; first it is the initial one.
     pub fn offer(&mut self, assistants: &[Assistant]) {
+        let wanted = self.listed().map(|one| one.id.clone()).or_else(|| self.initial.clone());
         let label = |a: &Assistant| {
             let name = a.name.as_deref().filter(|name| !name.is_empty()).unwrap_or(&a.graph_id);
             let graph = if name == a.graph_id { String::new() } else { format!(" ({})", a.graph_id) };
@@ -50,7 +51,7 @@ impl AssistantPick {
         // A thread's metadata names the assistant; on some servers only the graph.
         let at = |id: &str| self.all.iter().position(|one| one.id == id);
         let by_graph = |graph: &str| at(&assistants.iter().find(|a| a.graph_id == graph)?.assistant_id);
-        self.chosen = self.initial.as_deref().and_then(|w| at(w).or_else(|| by_graph(w))).unwrap_or(0);
+        self.chosen = wanted.as_deref().and_then(|w| at(w).or_else(|| by_graph(w))).unwrap_or(0);
         // What was typed before the list was there names one of it, if it can.
         self.accept();
         self.typed.set_text("");

@@ -4,7 +4,8 @@ use super::Deployments;
 use super::list::Row;
 use super::revisions::History;
 use super::revisions_view::{adds_to_total, phase_word, phases_line, role_of, status_message, took};
-use super::view::{about_state, phase_line, revision_age};
+use super::server_pane::UNPOLLED;
+use super::view::{about_state, is_unpolled, phase_line, revision_age};
 use crate::session::Cx;
 use crate::session::msg::RevisionRef;
 use crate::session::profile::server_software;
@@ -33,7 +34,7 @@ impl Deployments {
     /// Returns the revision that the details are about: the selected one of the shown revisions, else the newest.
     pub(super) fn detailed<'a>(&'a self, row: &'a Row) -> Option<&'a Revision> {
         let history = self.history();
-        let selected = self.revision_picker.selected.as_deref();
+        let selected = self.revision_selection.selected.as_deref();
         let listed = history.and_then(|h| h.revisions.iter().find(|one| Some(one.id.as_str()) == selected));
         listed.or_else(|| history.and_then(|h| h.revisions.first())).or(row.newest.as_ref())
     }
@@ -360,6 +361,7 @@ pub(super) fn summary(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
             let said = match info.map(|info| (&info.value, &info.error)) {
                 Some((_, Some(error))) => Line::of(Tone::Bad, "✗ ").with(Tone::Plain, &error.badge()),
                 Some((Some(info), None)) => Line::of(Tone::Plain, &server_software(info)),
+                None if is_unpolled(cx, row) => Line::of(Tone::Dim, UNPOLLED),
                 _ => Line::of(Tone::Dim, "Checking the server…"),
             };
             lines.extend([said, Line::of(Tone::Dim, row.url.as_deref().unwrap_or_default())]);
@@ -414,6 +416,9 @@ fn state_word(row: &Row) -> String {
 /// Returns the rule above the summary: the name and the state of the deployment.
 fn summary_rule(cx: &Cx<'_>, row: &Row, width: usize) -> Line {
     let mut line = Line::of(Tone::Dim, "── ").with(Tone::Strong, &row.name);
+    if row.is_serverless() {
+        line.push(Tone::Dim, " · serverless");
+    }
     if row.gone || !row.state().is_usual() {
         line.push(Tone::Dim, " · ");
         line.push(Tone::Plain, &state_word(row));

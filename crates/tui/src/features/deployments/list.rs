@@ -5,7 +5,7 @@ use super::columns::{FIELDS, Order};
 use crate::session::msg::ServerRef;
 use crate::session::profile::ProfileState;
 use crate::widgets::filter::{Fields, Filter, Fit};
-use crate::widgets::list::Picker;
+use crate::widgets::selection::Selection;
 use jiff::{SignedDuration, Timestamp};
 use runtail_api::ApiError;
 use runtail_core::config::Profile;
@@ -62,6 +62,8 @@ pub struct Listed {
     pub source: Option<String>,
     /// `dev`, `prod`, …
     pub deployment_type: Option<String>,
+    /// Whether each request to its agent server wakes it.
+    pub is_serverless: bool,
     /// The newest revision.
     pub latest_revision_id: Option<String>,
     /// The revision that serves traffic, if the server reports it.
@@ -76,6 +78,7 @@ impl From<Deployment> for Listed {
     fn from(deployment: Deployment) -> Listed {
         Listed {
             workspace: deployment.workspace().map(Into::into),
+            is_serverless: deployment.is_serverless(),
             id: deployment.id,
             status: deployment.status,
             source: deployment.source,
@@ -177,6 +180,11 @@ impl Row {
         self.deployment.as_ref().is_some_and(|deployment| deployment.source.as_deref() != Some("external_docker"))
     }
 
+    /// Returns whether each request to its agent server wakes it.
+    pub fn is_serverless(&self) -> bool {
+        self.deployment.as_ref().is_some_and(|deployment| deployment.is_serverless)
+    }
+
     /// Returns whether its newest revision is known and not finished.
     pub fn is_moving(&self) -> bool {
         self.newest.as_ref().is_some_and(|r| !r.phase().is_final())
@@ -234,11 +242,6 @@ impl Fields for Row {
 /// How long the order of the rows stays after a key, so that none moves away from under the cursor.
 const ORDER_HOLD: SignedDuration = SignedDuration::from_secs(10);
 
-/// How long after the first complete lists the statuses that decide the order of the rows may arrive.
-const SETTLING: SignedDuration = SignedDuration::from_secs(3);
-/// How long after the first rows that may take altogether, if a profile doesn't answer.
-const MAX_SETTLING: SignedDuration = SignedDuration::from_secs(10);
-
 /// The rows, with selection, filter and order.
 #[derive(Debug, Clone, Default)]
 pub struct DeploymentList {
@@ -253,16 +256,13 @@ pub struct DeploymentList {
     /// Whether the rows, the filter or the order changed since the view was computed.
     stale: bool,
     /// The selection.
-    pub picker: Picker,
+    pub selection: Selection,
     /// The marked rows, for actions on several deployments.
     pub marked: BTreeSet<RowId>,
     filter: Filter,
     sort: Sort,
     /// When the user last pressed a key or clicked.
     key_at: Option<Timestamp>,
-    /// When the first rows were there, and when every profile had answered.
-    shown_at: Option<Timestamp>,
-    complete_at: Option<Timestamp>,
     /// Whether the user chose another order or filter, so that the rows are sorted at once.
     is_reordered: bool,
     /// Whether rows kept their places although another order is due.
@@ -278,13 +278,11 @@ impl DeploymentList {
             view: Vec::new(),
             ids: Vec::new(),
             stale: true,
-            picker: Picker::default(),
+            selection: Selection::default(),
             marked: BTreeSet::new(),
             filter: Filter::default(),
             sort: Sort::default(),
             key_at: None,
-            shown_at: None,
-            complete_at: None,
             is_reordered: false,
             is_order_due: false,
         };
@@ -523,7 +521,7 @@ impl DeploymentList {
 
     /// Returns the selected row.
     pub fn selected(&self) -> Option<&Row> {
-        self.row(self.picker.selected.as_ref()?)
+        self.row(self.selection.selected.as_ref()?)
     }
 
     pub fn filter(&self) -> &Filter {
@@ -552,42 +550,25 @@ impl DeploymentList {
         self.sort = sort;
     }
 
-    /// Adjusts the selection to the rows and the height of the window. `is_complete`: whether every profile has answered.
-    pub fn clamp(&mut self, height: usize, is_complete: bool, now: Timestamp) {
+    /// Adjusts the selection to the rows and the height of the window.
+    pub fn clamp(&mut self, height: usize, now: Timestamp) {
         self.refresh(now);
-        // The list opens on its first row, whichever profile answers first. Then the selection stays on the deployment that the
-        // user saw, because keys act on it.
-        if self.is_settling(is_complete, now) && !self.picker.has_preference() {
-            self.picker.select(&self.ids, height, 0);
-        }
-        self.picker.clamp(&self.ids, height);
-    }
-
-    /// Returns whether the order is not settled: the first lists or statuses are being read, and no key was pressed.
-    fn is_settling(&mut self, is_complete: bool, now: Timestamp) -> bool {
-        if self.shown_at.is_none() && !self.is_empty() {
-            self.shown_at = Some(now);
-        }
-        if self.complete_at.is_none() && is_complete {
-            self.complete_at = Some(now);
-        }
-        let is_within = |at: Option<Timestamp>, limit| at.is_none_or(|at| now.duration_since(at).abs() < limit);
-        self.key_at.is_none() && is_within(self.complete_at, SETTLING) && is_within(self.shown_at, MAX_SETTLING)
+        self.selection.clamp(&self.ids, height);
     }
 
     /// Moves the selection by rows.
     pub fn step(&mut self, height: usize, by: isize) {
-        self.picker.step(&self.ids, height, by);
+        self.selection.step(&self.ids, height, by);
     }
 
     /// Selects a row by its index in the view.
     pub fn select(&mut self, height: usize, number: usize) {
-        self.picker.select(&self.ids, height, number);
+        self.selection.select(&self.ids, height, number);
     }
 
     /// Toggles the mark of the selected row.
     pub fn toggle_mark(&mut self) {
-        if let Some(id) = self.picker.selected.clone()
+        if let Some(id) = self.selection.selected.clone()
             && !self.marked.remove(&id)
         {
             self.marked.insert(id);

@@ -17,7 +17,7 @@ pub mod watch;
 
 use crate::session::Cx;
 use crate::session::msg::RevisionRef;
-use crate::widgets::list::Picker;
+use crate::widgets::selection::Selection;
 use jiff::Timestamp;
 use last_day::Past;
 use list::{DeploymentList, RowId};
@@ -41,7 +41,9 @@ pub struct Deployments {
     /// The revisions of each row.
     pub histories: HashMap<String, History>,
     /// The selected revision.
-    pub revision_picker: Picker,
+    pub revision_selection: Selection,
+    /// The row whose revisions these are.
+    revisions_of: Option<RowId>,
     /// The watched revisions.
     pub watches: BTreeMap<RevisionRef, Watch>,
     /// The names of deployments that are being deleted, polled until they no longer exist.
@@ -64,7 +66,7 @@ impl Deployments {
 
     /// Returns the revisions of the selected deployment.
     pub fn history(&self) -> Option<&History> {
-        self.histories.get(self.list.picker.selected.as_ref()?)
+        self.histories.get(self.list.selection.selected.as_ref()?)
     }
 
     /// Returns the newest record of a revision that a poll read, if any.
@@ -95,7 +97,7 @@ impl Deployments {
         };
         let width = |text: &str| text::width(&text::clean(text::head(text, 400)));
         let widths = columns::Widths {
-            name: longest(&|row| width(&row.name)),
+            name: longest(&|row| width(&row.name) + if row.is_serverless() { view::SERVERLESS.len() } else { 0 }),
             tag: cx.session.profiles.iter().map(|profile| width(profile.tag())).max().unwrap_or(0) as u16,
             commit: longest(&|row| view::made_from(row).map_or(0, |from| width(&from))),
             message: longest(&|row| row.newest.as_ref().and_then(|one| self.subjects.of(one)).map_or(0, text::width)),

@@ -104,11 +104,13 @@ impl Deployments {
 
     /// Fits both scroll positions to their contents.
     pub fn relayout(&mut self, list: Area, revisions: Area, session: &Session) {
-        let has_answered = |p: &ProfileState| !p.control_plane || p.loaded_at.is_some() || p.error.is_some();
-        let is_complete = session.profiles.iter().all(has_answered);
-        self.list.clamp(height(list, LIST_HEAD), is_complete, session.now);
+        self.list.clamp(height(list, LIST_HEAD), session.now);
+        if self.revisions_of != self.list.selection.selected {
+            self.revisions_of = self.list.selection.selected.clone();
+            self.revision_selection.restart();
+        }
         let ids = self.revision_ids();
-        self.revision_picker.clamp(&ids, height(revisions, REVISIONS_HEAD));
+        self.revision_selection.clamp(&ids, height(revisions, REVISIONS_HEAD));
     }
 
     /// Returns the profile of the selected row if it has a control plane, otherwise the first profile that has one.
@@ -182,7 +184,7 @@ impl Deployments {
             listed.or(row.newest.as_ref().filter(|r| r.id == id)).cloned()
         };
         let id = match in_revisions {
-            true => self.revision_picker.selected.clone()?,
+            true => self.revision_selection.selected.clone()?,
             false => row.newest_id()?.to_string(),
         };
         Some((Self::revision_ref(row, &id)?, known(&id)))
@@ -440,7 +442,7 @@ impl Component for ListPane<'_> {
     fn click(&mut self, cx: &Cx<'_>, x: u16, y: u16) -> Requests {
         match y.checked_sub(LIST_HEAD) {
             Some(row) => {
-                let at = self.0.list.picker.top() + usize::from(row);
+                let at = self.0.list.selection.top() + usize::from(row);
                 self.0.list.select(height(cx.area, LIST_HEAD), at);
             }
             // A click on a column header sorts by it.
@@ -473,6 +475,10 @@ impl Component for ListPane<'_> {
         is_marked.then(Requests::none)
     }
 
+    fn selected_id(&self) -> Option<&str> {
+        self.0.list.selection.selected.as_deref()
+    }
+
     fn filter(&self) -> Option<&str> {
         Some(self.0.list.filter().text())
     }
@@ -480,7 +486,7 @@ impl Component for ListPane<'_> {
     fn set_filter(&mut self, text: &str) {
         if self.0.list.set_filter(text) {
             // The best matches are at the top.
-            self.0.list.picker = Default::default();
+            self.0.list.selection = Default::default();
         }
     }
 
@@ -499,7 +505,7 @@ impl Component for RevisionsPane<'_> {
         let deployments = &mut *self.0;
         match action {
             Action::Describe => {
-                let id = deployments.revision_picker.selected.as_deref();
+                let id = deployments.revision_selection.selected.as_deref();
                 let of = deployments.list.selected().and_then(|row| Deployments::revision_ref(row, id?));
                 of.map(|of| Route::Record(Described::Revision(of)).into()).unwrap_or_default()
             }
@@ -519,11 +525,15 @@ impl Component for RevisionsPane<'_> {
 
     fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
         let ids = self.0.revision_ids();
-        self.0.revision_picker.step(&ids, height(cx.area, REVISIONS_HEAD), lines);
+        self.0.revision_selection.step(&ids, height(cx.area, REVISIONS_HEAD), lines);
+    }
+
+    fn selected_id(&self) -> Option<&str> {
+        self.0.revision_selection.selected.as_deref()
     }
 
     fn copied(&mut self) -> Option<String> {
-        self.0.revision_picker.selected.clone()
+        self.selected_id().map(str::to_string)
     }
 
     // The filter applies to the list of deployments beside it.

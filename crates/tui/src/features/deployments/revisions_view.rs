@@ -33,17 +33,17 @@ pub(super) fn title(d: &Deployments, cx: &Cx<'_>) -> Line {
         line.push(Tone::Dim, &format!(" · {region}"));
     }
     let halted = cx.session.profiles.get(row.profile).is_some_and(|p| p.halted);
-    let trouble = d.history().and_then(|history| poll_trouble(history, cx, halted));
-    line.right(Tone::Plain, &trouble.unwrap_or_default())
+    let state = d.history().and_then(|history| poll_state(history, cx, halted));
+    line.right(Tone::Plain, &state.unwrap_or_default())
 }
 
-/// Returns why the revisions are not being polled, or the error of the last poll.
-fn poll_trouble(history: &History, cx: &Cx<'_>, halted: bool) -> Option<String> {
+/// Returns why the revisions are not being polled, the error of the last poll, or its age while something is in progress.
+fn poll_state(history: &History, cx: &Cx<'_>, halted: bool) -> Option<String> {
     let now = cx.session.now;
     match (&history.error, history.next_poll?) {
         _ if halted => Some("stopped, r retries".into()),
         (_, NextPoll::GaveUp) => Some("timed out, r polls again".into()),
-        (_, NextPoll::Stopped) => Some("stopped, r retries".into()),
+        (_, NextPoll::Stopped) | (Some(_), NextPoll::Off) => Some("stopped, r retries".into()),
         (Some(error), NextPoll::At(at)) => {
             let wait = Duration::try_from(at - now).unwrap_or_default();
             let old = history.loaded_at.and_then(|t| Duration::try_from(now - t).ok()).map(text::age);
@@ -54,7 +54,12 @@ fn poll_trouble(history: &History, cx: &Cx<'_>, halted: bool) -> Option<String> 
             };
             Some(format!("{old}{} · {when}", error.badge()))
         }
-        (None, NextPoll::At(_)) => None,
+        (None, NextPoll::Off) => Some("not polled, r reads again".into()),
+        (None, NextPoll::At(_)) => {
+            let is_moving = history.revisions.first().is_some_and(|newest| !newest.phase().is_final());
+            let age = Duration::try_from(now - history.loaded_at.filter(|_| is_moving)?).unwrap_or_default();
+            Some(format!("polled {} ago", text::age(age)))
+        }
     }
 }
 
@@ -145,7 +150,7 @@ fn draw_lines(
     rows: Area,
     canvas: &mut Canvas<'_>,
 ) {
-    let at = d.revision_picker.at(&d.revision_ids());
+    let at = d.revision_selection.at(&d.revision_ids());
     let marked = lines.iter().position(|(n, _)| n.is_some() && *n == at).unwrap_or(0);
     let height = rows.h as usize;
     let top = (marked + 2).min(lines.len()).saturating_sub(height);

@@ -1,6 +1,7 @@
 //! Draws an agent server without a control plane in place of revisions: what it is, and what needs a person on it.
 
 use super::Deployments;
+use super::view::is_unpolled;
 use crate::session::Cx;
 use crate::session::profile::server_software;
 use crate::widgets::area::Area;
@@ -11,13 +12,18 @@ use runtail_core::text;
 /// Lines around the list: what the server is and the key of the inbox, each with an empty line.
 const OTHER_LINES: usize = 4;
 
+/// Says that a server was not asked.
+pub(super) const UNPOLLED: &str = "Not asked: its profile has `poll = false`. Open it to ask it.";
+
 /// Draws the selected server.
 pub(super) fn server(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let area = cx.area;
-    let Some(server) = d.list.selected().and_then(|row| row.server(&cx.session.profiles)) else { return };
+    let Some(row) = d.list.selected() else { return };
+    let Some(server) = row.server(&cx.session.profiles) else { return };
     let info = match cx.lookup.server_info(&server).map(|info| (&info.value, &info.error)) {
         Some((_, Some(error))) => return canvas.words(area, Tone::Bad, &error.story()),
         Some((Some(info), None)) => info,
+        None if is_unpolled(cx, row) => return canvas.words(area, Tone::Dim, UNPOLLED),
         _ => return canvas.words(area, Tone::Dim, "Checking the server…"),
     };
     let room = Area { x: area.x + 2, w: area.w.saturating_sub(4), ..area };

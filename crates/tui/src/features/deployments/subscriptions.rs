@@ -85,11 +85,11 @@ fn wanted_newest(d: &Deployments, cx: &Cx<'_>) -> Vec<Vec<WantedRevision>> {
     // Per profile: unknown, failed and unfinished revisions.
     let mut counts = vec![[0usize; 3]; cx.session.profiles.len()];
     let height = Deployments::list_height(cx.area);
-    let window = d.list.picker.window(d.list.len(), height);
+    let window = d.list.selection.window(d.list.len(), height);
     let visible = window.first().copied().unwrap_or(0)..window.last().map_or(0, |last| last + 1);
     let on_screen = visible.filter_map(|n| d.list.shown(n)).map(|row| (row, true));
     let others = d.list.all_shown().chain(&d.list.rows).map(|row| (row, false));
-    let selected = d.list.picker.selected.as_deref();
+    let selected = d.list.selection.selected.as_deref();
     // The active poll of the selected row's revisions also reports its newest one.
     let is_polled = d.history().is_some_and(|h| matches!(h.next_poll, Some(NextPoll::At(_))));
     for (row, seen) in on_screen.chain(others) {
@@ -128,7 +128,7 @@ fn wanted_past(d: &Deployments, cx: &Cx<'_>) -> Vec<Vec<(Arc<str>, Arc<str>)>> {
         return wanted;
     }
     let height = Deployments::list_height(cx.area);
-    for row in d.list.picker.window(d.list.len(), height).into_iter().filter_map(|n| d.list.shown(n)) {
+    for row in d.list.selection.window(d.list.len(), height).into_iter().filter_map(|n| d.list.shown(n)) {
         let is_known = |newest: &str| d.past.get(&row.id).is_some_and(|past| past.newest.as_deref() == Some(newest));
         if let (Some((deployment, newest)), false) = (newest_of(row), row.gone)
             && !is_known(newest)
@@ -155,12 +155,12 @@ fn wanted_subjects(d: &Deployments, cx: &Cx<'_>, revisions: &Cx<'_>) -> Vec<Vec<
     };
     if cx.is_shown {
         let height = Deployments::list_height(cx.area);
-        let rows = d.list.picker.window(d.list.len(), height).into_iter().filter_map(|n| d.list.shown(n));
+        let rows = d.list.selection.window(d.list.len(), height).into_iter().filter_map(|n| d.list.shown(n));
         rows.for_each(|row| row.newest.iter().for_each(|newest| add(row, newest)));
     }
     if let (Some(row), Some(history)) = (d.list.selected().filter(|_| revisions.is_shown), d.history()) {
         let height = Deployments::revisions_height(revisions.area);
-        let window = d.revision_picker.window(history.revisions.len(), height);
+        let window = d.revision_selection.window(history.revisions.len(), height);
         window.into_iter().filter_map(|n| history.revisions.get(n)).for_each(|revision| add(row, revision));
     }
     wanted

@@ -27,8 +27,8 @@ pub(super) fn deployments(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>)
     let columns = d.columns(cx);
     headers(d, canvas, &columns, area.x, area.y);
     let rows = below(area, 1);
-    let selected = list.picker.selected.as_deref();
-    for (line, number) in list.picker.window(list.len(), rows.h as usize).into_iter().enumerate() {
+    let selected = list.selection.selected.as_deref();
+    for (line, number) in list.selection.window(list.len(), rows.h as usize).into_iter().enumerate() {
         let (Some(row), y) = (list.shown(number), rows.y + line as u16) else { continue };
         let Some(profile) = cx.session.profiles.get(row.profile) else { continue };
         for place in &columns {
@@ -138,6 +138,11 @@ fn cell(d: &Deployments, cx: &Cx<'_>, profile: &ProfileState, row: &Row, place: 
     let now = cx.session.now;
     match column {
         Column::Name if row.gone => Line::of(Tone::Dim, &row.name),
+        Column::Name if row.is_serverless() => {
+            let room = usize::from(place.width).saturating_sub(SERVERLESS.len());
+            let tone = if failed { Tone::Bad } else { Tone::Plain };
+            Line::of(tone, &text::fit(&text::clean(&row.name), room)).with(Tone::Dim, SERVERLESS)
+        }
         Column::Name => Line::of(if failed { Tone::Bad } else { Tone::Plain }, &row.name),
         Column::Region => Line::of(Tone::Dim, &row.tag),
         Column::Newest => newest(profile, row),
@@ -269,8 +274,16 @@ pub(super) fn responds(cx: &Cx<'_>, row: &Row) -> bool {
 
 /// Returns what an unusual status of a deployment means, and what isn't known of its agent server.
 pub(super) fn about_state(cx: &Cx<'_>, row: &Row) -> Option<String> {
-    let meaning = row.state().meaning(responds(cx, row))?;
+    let Some(meaning) = row.state().meaning(responds(cx, row)) else {
+        let text = "Serverless: each request wakes it, so its threads are read only while it is open.";
+        return row.is_serverless().then(|| text.to_string());
+    };
     Some(if row.url.is_some() { meaning.into() } else { format!("{meaning} {NO_URL}") })
+}
+
+/// Returns whether the servers of its profile are only asked what the user asks.
+pub(super) fn is_unpolled(cx: &Cx<'_>, row: &Row) -> bool {
+    cx.session.profiles.get(row.profile).is_some_and(|profile| profile.is_unpolled)
 }
 
 /// An agent server without a control plane.
@@ -289,6 +302,7 @@ fn server_cell(cx: &Cx<'_>, row: &Row, column: Column) -> Line {
                     }
                     Some((Some(error), _)) => ("✗ ", Tone::Bad, error.badge(), Tone::Bad),
                     Some((None, Some(_))) => ("● ", Tone::Good, "up".into(), Tone::Plain),
+                    None if is_unpolled(cx, row) => ("○ ", Tone::Dim, "not asked".into(), Tone::Dim),
                     _ => ("◐ ", Tone::Moving, "checking".into(), Tone::Plain),
                 };
             Line::of(tone, glyph).with(of_word, &word)
@@ -300,6 +314,9 @@ fn server_cell(cx: &Cx<'_>, row: &Row, column: Column) -> Line {
         _ => Line::new(),
     }
 }
+
+/// The mark of a serverless deployment, after its name.
+pub(super) const SERVERLESS: &str = " z";
 
 fn draw_cell(canvas: &mut Canvas<'_>, x: u16, y: u16, place: &Place, mut line: Line, stale: bool) {
     if stale {

@@ -7,6 +7,7 @@ use crate::session::destination::Destination;
 use crate::session::{Component, Cx, Request, Requests, Route};
 use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
+use crate::widgets::selection::Selection;
 use jiff::{SignedDuration, Timestamp};
 use std::collections::HashMap;
 use std::time::Duration;
@@ -24,7 +25,7 @@ pub struct GlancePage {
     changed_at: HashMap<String, Timestamp>,
     /// When the order last changed, or the user pressed a key.
     ordered_at: Option<Timestamp>,
-    selected: Option<String>,
+    selection: Selection,
 }
 
 impl GlancePage {
@@ -45,9 +46,6 @@ impl GlancePage {
             tiles.sort_by_key(|tile| before.get(tile.id.as_str()).copied().unwrap_or(usize::MAX));
         }
         self.shown = tiles;
-        if self.selected.as_ref().is_none_or(|id| self.shown.iter().all(|tile| tile.id != *id)) {
-            self.selected = self.shown.first().map(|tile| tile.id.clone());
-        }
     }
 
     fn stays(&self, now: Timestamp) -> bool {
@@ -72,11 +70,13 @@ impl GlancePage {
         (grid, merged(&self.shown, grid.capacity()), area)
     }
 
+    fn ids(&self, cx: &Cx<'_>) -> Vec<String> {
+        self.grid(cx).1.into_iter().map(|tile| tile.id).collect()
+    }
+
     fn move_by(&mut self, cx: &Cx<'_>, by: isize) {
-        let (_, shown, _) = self.grid(cx);
-        let at = shown.iter().position(|tile| Some(&tile.id) == self.selected.as_ref()).unwrap_or(0);
-        let to = at.saturating_add_signed(by).min(shown.len().saturating_sub(1));
-        self.selected = shown.get(to).map(|tile| tile.id.clone());
+        let ids = self.ids(cx);
+        self.selection.step(&ids, ids.len(), by);
         self.ordered_at = Some(cx.session.now);
     }
 }
@@ -101,7 +101,7 @@ impl Component for GlancePage {
             Action::Left => self.move_by(cx, -1),
             Action::Right => self.move_by(cx, 1),
             Action::Open => {
-                let tile = self.shown.iter().find(|tile| Some(&tile.id) == self.selected.as_ref());
+                let tile = self.shown.iter().find(|tile| Some(&*tile.id) == self.selected_id());
                 return match tile.map(|tile| &tile.opens) {
                     Some(Opens::Deployment(id)) => {
                         Requests::from(Request::Close).and(Request::Go(Destination::Deployment(id.clone())))
@@ -123,6 +123,15 @@ impl Component for GlancePage {
         self.move_by(cx, lines.saturating_mul(columns));
     }
 
+    fn selected_id(&self) -> Option<&str> {
+        self.selection.selected.as_deref()
+    }
+
+    fn relayout(&mut self, cx: &Cx<'_>) {
+        let ids = self.ids(cx);
+        self.selection.clamp(&ids, ids.len());
+    }
+
     fn next_tick(&self, cx: &Cx<'_>) -> Option<Duration> {
         // Until the tiles settle; after that only the age of stale data changes.
         let settles = self.changed_at.values().chain(&self.ordered_at).max();
@@ -139,7 +148,7 @@ impl Component for GlancePage {
         for tile in &shown {
             let changed_at = self.changed_at.get(&tile.id);
             let is_new = changed_at.is_some_and(|at| now.duration_since(*at) < ORDER_HOLD);
-            marks.push((self.selected.as_ref() == Some(&tile.id), is_new));
+            marks.push((self.selected_id() == Some(&*tile.id), is_new));
         }
         tiles(&shown, &marks, grid, area, canvas);
         None

@@ -7,6 +7,7 @@ use crate::session::{Component, Cx, Request, Requests};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::selection::Selection;
 use runtail_core::text;
 
 /// Widths from which the help has three and two columns.
@@ -30,7 +31,7 @@ pub struct HelpPage {
     turned: usize,
     filter: String,
     /// The selected line.
-    at: usize,
+    selection: Selection,
     /// The first visible row.
     top: usize,
 }
@@ -51,6 +52,10 @@ struct Layout {
     columns: Vec<Vec<Cell>>,
     /// Columns of the keys and of the text, if the sentences are shown instead of the names, because all of them have room.
     sentences: Option<(usize, usize)>,
+}
+
+fn ids(groups: &[HelpGroup]) -> Vec<String> {
+    groups.iter().flat_map(|group| &group.items).map(|item| item.id.unwrap_or(&item.name).to_string()).collect()
 }
 
 /// Distributes the groups for a screen.
@@ -96,14 +101,15 @@ impl HelpPage {
 
     fn run_selected(&self, cx: &Cx<'_>) -> Requests {
         let groups = self.groups(cx);
-        let item = groups.iter().flat_map(|group| &group.items).nth(self.at);
+        let item = groups.iter().flat_map(|group| &group.items).nth(self.selection.cursor());
         item.and_then(|item| item.id).map(|id| Request::Run(id).into()).unwrap_or_default()
     }
 
     /// Moves to the same row of a neighboring column, or as near as possible.
     fn move_column(&mut self, cx: &Cx<'_>, right: bool) {
-        let Layout { columns, .. } = layout(cx, &self.groups(cx));
-        let Some((column, row)) = place_of(&columns, self.at) else { return };
+        let groups = self.groups(cx);
+        let Layout { columns, .. } = layout(cx, &groups);
+        let Some((column, row)) = place_of(&columns, self.selection.cursor()) else { return };
         let next = if right { column.checked_add(1) } else { column.checked_sub(1) };
         let Some(cells) = next.and_then(|next| columns.get(next)) else { return };
         let item = |(at, cell): (usize, &Cell)| match cell {
@@ -111,7 +117,7 @@ impl HelpPage {
             _ => None,
         };
         if let Some((_, item)) = cells.iter().enumerate().filter_map(item).min() {
-            self.at = item;
+            self.selection.select(&ids(&groups), usize::MAX, item);
         }
     }
 }
@@ -124,8 +130,10 @@ impl Component for HelpPage {
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
         let contexts = contexts(cx.lookup.page_context()).count();
         match action {
-            Action::NextPane => (self.turned, self.at) = ((self.turned + 1) % contexts, 0),
-            Action::PrevPane => (self.turned, self.at) = ((self.turned + contexts - 1) % contexts, 0),
+            Action::NextPane => (self.turned, self.selection) = ((self.turned + 1) % contexts, Selection::default()),
+            Action::PrevPane => {
+                (self.turned, self.selection) = ((self.turned + contexts - 1) % contexts, Selection::default());
+            }
             Action::Left | Action::Right => self.move_column(cx, action == Action::Right),
             Action::Open => return self.run_selected(cx),
             _ => {}
@@ -134,20 +142,23 @@ impl Component for HelpPage {
     }
 
     fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
-        let last = self.groups(cx).iter().map(|group| group.items.len()).sum::<usize>().saturating_sub(1);
-        self.at = self.at.saturating_add_signed(lines).min(last);
+        let ids = ids(&self.groups(cx));
+        self.selection.step(&ids, ids.len(), lines);
     }
 
     /// A click chooses a line, and a click on the chosen one runs it.
     fn click(&mut self, cx: &Cx<'_>, x: u16, y: u16) -> Requests {
-        let Layout { columns, .. } = layout(cx, &self.groups(cx));
+        let groups = self.groups(cx);
+        let Layout { columns, .. } = layout(cx, &groups);
         let body = body(cx);
         let (column, row) = (cx.area.x + x - body.x, cx.area.y + y - body.y);
         let width = (usize::from(body.w) / columns.len().max(1)).max(1);
         let cell = columns.get(usize::from(column) / width).and_then(|cells| cells.get(self.top + usize::from(row)));
         match cell {
-            Some(Cell::Item(at) | Cell::More(at, _)) if *at == self.at => return self.run_selected(cx),
-            Some(Cell::Item(at) | Cell::More(at, _)) => self.at = *at,
+            Some(Cell::Item(at) | Cell::More(at, _)) if *at == self.selection.cursor() => {
+                return self.run_selected(cx);
+            }
+            Some(Cell::Item(at) | Cell::More(at, _)) => self.selection.select(&ids(&groups), usize::MAX, *at),
             _ => {}
         }
         Requests::none()
@@ -164,16 +175,19 @@ impl Component for HelpPage {
     }
 
     fn set_filter(&mut self, text: &str) {
-        (self.filter, self.at) = (text.to_string(), 0);
+        (self.filter, self.selection) = (text.to_string(), Selection::default());
+    }
+
+    fn selected_id(&self) -> Option<&str> {
+        self.selection.selected.as_deref()
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
         let groups = self.groups(cx);
-        let last = groups.iter().map(|group| group.items.len()).sum::<usize>().saturating_sub(1);
-        self.at = self.at.min(last);
+        self.selection.clamp(&ids(&groups), usize::MAX);
         let Layout { columns, .. } = layout(cx, &groups);
         let (room, all) = (usize::from(body(cx).h), columns.iter().map(Vec::len).max().unwrap_or(0));
-        let row = place_of(&columns, self.at).map_or(0, |(_, row)| row);
+        let row = place_of(&columns, self.selection.cursor()).map_or(0, |(_, row)| row);
         // The heading above the first line stays visible.
         self.top =
             self.top.min(row.saturating_sub(1)).max((row + 1).saturating_sub(room)).min(all.saturating_sub(room));
@@ -213,7 +227,7 @@ impl Component for HelpPage {
                     Cell::Head(title) => canvas.line(x + MARK as u16, y, room as u16, &Line::of(Tone::Strong, title)),
                     Cell::Item(at) | Cell::More(at, _) => {
                         let Some(item) = items.get(*at) else { continue };
-                        let is_selected = *at == self.at;
+                        let is_selected = *at == self.selection.cursor();
                         let line = match (sentences, cell) {
                             (Some(room), Cell::More(_, part)) => sentence_line(item, room, *part, is_selected),
                             (Some(room), _) => sentence_line(item, room, 0, is_selected),

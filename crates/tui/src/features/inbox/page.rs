@@ -10,7 +10,7 @@ use crate::session::row_details::RowDetails;
 use crate::session::thread::AnswerFrom;
 use crate::session::{Component, Cx, Request, Requests, Route};
 use crate::widgets::canvas::Canvas;
-use crate::widgets::list::Picker;
+use crate::widgets::selection::Selection;
 use jiff::Timestamp;
 use runtail_api::{ApiError, CancelAction, ThreadIntent};
 use runtail_core::model::{InboxGroup, InboxItem};
@@ -25,10 +25,10 @@ pub struct InboxPage {
     listing: Arc<Listing>,
     /// The keys of the rows, as shown.
     order: Vec<String>,
-    pub(super) picker: Picker,
+    pub(super) selection: Selection,
     pub(super) filter: String,
     pub(super) details: RowDetails,
-    /// Whether the user moved the cursor. Until then the first row is selected, whichever server answers first.
+    /// Whether the user moved the cursor. From then on the rows keep their places.
     is_touched: bool,
     /// The server whose oldest waiting thread is selected as soon as it is known. Until then or the next key, no row is.
     wanted: Option<ServerRef>,
@@ -108,7 +108,7 @@ impl InboxPage {
         }
         let ids = self.ids();
         let at = ids.iter().position(|id| *id == key).unwrap_or(0);
-        self.picker.select(&ids, height, at);
+        self.selection.select(&ids, height, at);
         (self.wanted, self.is_touched) = (None, true);
         false
     }
@@ -116,15 +116,11 @@ impl InboxPage {
     /// Adjusts the selection to the rows.
     pub(super) fn select_row(&mut self, height: usize) {
         if self.select_wanted(height) {
-            self.picker.selected = None;
+            self.selection.selected = None;
             return;
         }
         let ids = self.ids();
-        if !self.is_touched {
-            self.picker.selected = None;
-            self.picker.select(&ids, height, 0);
-        }
-        self.picker.clamp(&ids, height);
+        self.selection.clamp(&ids, height);
     }
 
     /// Leaves the selection to the user.
@@ -170,7 +166,7 @@ impl InboxPage {
 
     /// Returns the selected row.
     pub(super) fn selected(&self) -> Option<&Row> {
-        let key = self.picker.selected.as_ref()?;
+        let key = self.selection.selected.as_ref()?;
         self.shown().into_iter().find(|row| row.key == *key)
     }
 
@@ -260,7 +256,11 @@ impl Component for InboxPage {
     fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
         self.is_touched = true;
         let ids = self.ids();
-        self.picker.step(&ids, view::rows_height(cx.session.page_size()), lines);
+        self.selection.step(&ids, view::rows_height(cx.session.page_size()), lines);
+    }
+
+    fn selected_id(&self) -> Option<&str> {
+        self.selection.selected.as_deref()
     }
 
     fn copied(&mut self) -> Option<String> {
@@ -339,7 +339,7 @@ impl Component for InboxPage {
         self.ruled.update(&self.listing, cx.session);
         self.select_row(view::rows_height(cx.session.page_size()));
         self.can_answer = self.selected().is_some_and(|row| detail::can_answer(row, cx));
-        self.details.select(self.picker.selected.as_deref(), cx.session.now);
+        self.details.select(self.selection.selected.as_deref(), cx.session.now);
     }
 
     /// Returns the time until an age changes, or a row is read.

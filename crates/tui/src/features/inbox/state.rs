@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use runtail_api::{ApiError, ServerInbox};
 use runtail_core::model::{FailedRevision, InboxGroup, InboxItem, InboxRow, InboxThread, compare_inbox};
 use runtail_core::text::clean;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Maximum number of agent servers per profile whose inboxes are read.
@@ -66,6 +66,8 @@ pub struct Listing {
     pub failed: Vec<(String, String)>,
     /// Servers that can't list threads.
     pub unlisted: Vec<String>,
+    /// Servers that are not asked, because they are not open.
+    pub asleep: Vec<String>,
     /// Sentences about rows that a limit left out.
     pub limits: Vec<String>,
     /// The number of servers and lists in `failed`, which names a profile once if all its servers failed alike.
@@ -180,6 +182,9 @@ pub struct Inbox {
     servers: BTreeMap<Arc<str>, Arc<[ServerRef]>>,
     /// The profile and the address of each of them. Deployments that share a server are several servers in the list.
     addresses: HashMap<(Arc<str>, Box<str>), ServerRef>,
+    /// The servers that are only asked while they are open, and those of them that are.
+    quiet: BTreeSet<ServerRef>,
+    awake: BTreeSet<ServerRef>,
     /// The number of servers per profile that are not read because there are too many.
     skipped: BTreeMap<Arc<str>, usize>,
     /// Regions of profiles, as the rows show them.
@@ -209,7 +214,8 @@ pub struct ProfileServers {
     pub profile: Arc<str>,
     /// Its region's tag, or its host, as in the configuration.
     pub region: Option<String>,
-    pub servers: Vec<ServerRef>,
+    /// Its agent servers, and whether each is only asked while it is open.
+    pub servers: Vec<(bool, ServerRef)>,
     /// Whether its list of deployments is still unknown: `None` if it is known, else why, if it failed.
     pub unknown: Option<Option<String>>,
 }
@@ -217,11 +223,11 @@ pub struct ProfileServers {
 impl Inbox {
     /// Sets the agent servers of all profiles in use. Forgets the answers of others.
     pub fn set_servers(&mut self, profiles: Vec<ProfileServers>) {
-        (self.servers, self.skipped, self.regions, self.unknown_lists) = Default::default();
+        (self.servers, self.skipped, self.regions, self.unknown_lists, self.quiet) = Default::default();
         for ProfileServers { profile, region, mut servers, unknown } in profiles {
             // Deployments may share a server.
-            servers.sort_by(|a, b| address(a).cmp(address(b)).then_with(|| a.name.cmp(&b.name)));
-            servers.dedup_by(|a, b| address(a) == address(b));
+            servers.sort_by(|(_, a), (_, b)| address(a).cmp(address(b)).then_with(|| a.name.cmp(&b.name)));
+            servers.dedup_by(|(_, a), (_, b)| address(a) == address(b));
             servers.sort();
             if let Some(skipped) = servers.len().checked_sub(MAX_SERVERS).filter(|skipped| *skipped > 0) {
                 self.skipped.insert(profile.clone(), skipped);
@@ -231,7 +237,8 @@ impl Inbox {
             if let Some(why) = unknown {
                 self.unknown_lists.insert(profile.clone(), why);
             }
-            self.servers.insert(profile, servers.into());
+            self.quiet.extend(servers.iter().filter(|(is_quiet, _)| *is_quiet).map(|(_, server)| server.clone()));
+            self.servers.insert(profile, servers.into_iter().map(|(_, server)| server).collect());
         }
         let all = self.servers.values().flat_map(|servers| servers.iter());
         let key = |server: &ServerRef| (server.profile.clone(), address(server).into());
@@ -328,6 +335,7 @@ impl Inbox {
         };
         let is_overdue = self.overdue.contains_key(known);
         match self.reads.get(known) {
+            _ if self.is_asleep(known) => ThreadsKnown::Asleep,
             None => match self.state_of(known) {
                 State::Failed(why) => ThreadsKnown::Unread(why),
                 _ if is_overdue => ThreadsKnown::Unread("no answer yet".into()),
@@ -417,6 +425,25 @@ impl Inbox {
         self.relist();
     }
 
+    /// Sets which servers are open, in any case. Forgets the answers of those that are not asked any more, and returns them.
+    pub fn set_awake<'s>(&mut self, open: impl Iterator<Item = &'s ServerRef>) -> Vec<ServerRef> {
+        let known = open.filter_map(|server| self.addresses.get(&(server.profile.clone(), address(server).into())));
+        let awake = known.filter(|server| self.quiet.contains(server)).cloned().collect();
+        if self.awake == awake {
+            return Vec::new();
+        }
+        let before = std::mem::replace(&mut self.awake, awake);
+        let asleep: Vec<ServerRef> = before.difference(&self.awake).cloned().collect();
+        self.reads.retain(|server, _| !asleep.contains(server));
+        self.relist();
+        asleep
+    }
+
+    /// Returns whether a server is not asked, because it is not open.
+    pub fn is_asleep(&self, server: &ServerRef) -> bool {
+        self.quiet.contains(server) && !self.awake.contains(server)
+    }
+
     /// Returns the busy threads of a server, and those that need a person. A stuck one is busy, too.
     pub fn counts_of(&self, server: &ServerRef) -> (usize, Counts) {
         let Some((_, read)) = self.read_of(server) else { return Default::default() };
@@ -470,6 +497,7 @@ impl Inbox {
                 match state {
                     State::Asking => listing.asking.push(name),
                     State::Checked => listing.checked.push(name),
+                    State::Asleep => listing.asleep.push(name),
                     State::Unlisted => listing.unlisted.push(name),
                     State::Failed(why) => listing.failed.push((name, why.clone())),
                 }
@@ -516,6 +544,7 @@ impl Inbox {
 
     fn state_of(&self, server: &ServerRef) -> State {
         match self.reads.get(server) {
+            _ if self.is_asleep(server) => State::Asleep,
             _ if self.overdue.contains_key(server) => State::Asking,
             None => match self.unknown_lists.get(&server.profile) {
                 Some(Some(why)) => State::Failed(why.clone()),
@@ -550,6 +579,7 @@ pub(super) fn failed_row(key: &str, failed: &FailedDeployment, region: Option<&s
 #[derive(Debug, Clone, PartialEq)]
 enum State {
     Asking,
+    Asleep,
     Checked,
     Unlisted,
     Failed(String),

@@ -36,7 +36,7 @@ fn failed(id: &str, minute: i64) -> InboxThread {
 
 fn inbox(servers: &[&str]) -> Inbox {
     let mut inbox = Inbox::default();
-    let servers = servers.iter().map(|name| server(name)).collect();
+    let servers = servers.iter().map(|name| (false, server(name))).collect();
     inbox.set_servers(vec![ProfileServers { profile: "eu".into(), region: Some("eu".into()), servers, unknown: None }]);
     inbox
 }
@@ -185,7 +185,7 @@ fn servers_that_are_shared_or_too_many_are_read_within_limits() {
     let mut inbox = Inbox::default();
     let same = ServerRef { url: "http://bot.example".into(), ..server("bot") };
     let many = (0..super::state::MAX_SERVERS + 5).map(|n| server(&format!("s{n}")));
-    let servers = many.chain([server("bot"), same]).collect();
+    let servers = many.chain([server("bot"), same]).map(|server| (false, server)).collect();
     inbox.set_servers(vec![ProfileServers { profile: "eu".into(), region: Some("eu".into()), servers, unknown: None }]);
     let (_, read) = inbox.servers().next().unwrap();
     assert_eq!(read.len(), super::state::MAX_SERVERS);

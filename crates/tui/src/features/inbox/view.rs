@@ -87,7 +87,7 @@ pub(super) fn inbox(page: &InboxPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let listing = page.listing();
     let (title, aside) = head(page, listing, layout.list.w.into(), cx.session);
     let shown = page.shown();
-    let window = page.picker.window(shown.len(), layout.rows.h.into());
+    let window = page.selection.window(shown.len(), layout.rows.h.into());
     let hidden = hidden(&window, shown.len());
     if layout.is_framed {
         canvas.frame(layout.list, &title, &aside, &hidden);
@@ -105,7 +105,7 @@ pub(super) fn inbox(page: &InboxPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         let columns = table::Columns::new(width);
         canvas.line(layout.rows.x + MARK, layout.rows.y - 1, width as u16, &columns.head());
         let rows: Vec<&Row> = window.iter().filter_map(|at| shown.get(*at).copied()).collect();
-        let selected = page.picker.selected.as_deref();
+        let selected = page.selection.selected.as_deref();
         let lines = table::lines(&rows, columns, cx.session, selected, |row| page.details.error(row));
         for (n, (row, line)) in rows.into_iter().zip(&lines).enumerate() {
             let y = layout.rows.y + n as u16;
@@ -191,10 +191,19 @@ fn head(page: &InboxPage, listing: &Listing, width: usize, session: &Session) ->
         let gap = if aside.left.is_empty() { "" } else { " · " };
         aside.push(Tone::Dim, &format!("{gap}{}: open threads only", names(&listing.unlisted)));
     }
+    if let Some(said) = asleep(listing) {
+        let gap = if aside.left.is_empty() { "" } else { " · " };
+        aside.push(Tone::Dim, &format!("{gap}{said}"));
+    }
     if let Some(limit) = listing.limits.first().filter(|_| aside.left.is_empty()) {
         aside.push(Tone::Dim, limit);
     }
     (title, aside)
+}
+
+/// Says which servers are not asked.
+fn asleep(listing: &Listing) -> Option<String> {
+    (!listing.asleep.is_empty()).then(|| format!("asked only while open: {}", names(&listing.asleep)))
 }
 
 /// Returns the title with the counts, the longest form first.
@@ -283,6 +292,7 @@ fn empty_state(page: &InboxPage, listing: &Listing) -> (Tone, String) {
         let which = names(&listing.unlisted);
         parts.push(format!("{which} can't list threads: only threads that are open here are watched."));
     }
+    parts.extend(asleep(listing).map(|said| format!("{}.", text::capitalized(&said))));
     parts.extend(listing.limits.iter().take(4).map(|limit| format!("{limit}.")));
     if parts.is_empty() {
         parts.push("No agent server is known yet.".into());

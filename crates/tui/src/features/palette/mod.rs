@@ -20,6 +20,7 @@ use crate::session::destination::Destination;
 use crate::session::request::Pref;
 use crate::session::{Component, Cx, Request, Requests, Route};
 use crate::widgets::canvas::Canvas;
+use crate::widgets::selection::Selection;
 use crate::widgets::text_input::TextInput;
 use jiff::{SignedDuration, Timestamp};
 
@@ -45,10 +46,8 @@ const OFFERS_STAY: SignedDuration = SignedDuration::from_secs(1);
 #[derive(Debug, Clone)]
 pub struct Palette {
     pub input: TextInput,
-    /// The index of the selected completion.
-    pub at: usize,
-    /// Whether the user selected it; otherwise it is the first one by default.
-    is_chosen: bool,
+    /// The selected completion, by the line that it runs.
+    selection: Selection,
     /// The position in the history, from 1 for the newest line; `None` outside the history.
     recalled: Option<usize>,
     /// The rows for the text.
@@ -64,13 +63,17 @@ impl Palette {
     pub fn with(text: &str) -> Palette {
         Palette {
             input: TextInput::line(text),
-            at: 0,
-            is_chosen: false,
+            selection: Selection::default(),
             recalled: None,
             offers: Vec::new(),
             offered: None,
             count: 0,
         }
+    }
+
+    /// Returns the index of the selected completion.
+    pub fn at(&self) -> usize {
+        self.selection.cursor()
     }
 
     /// Returns the line as it was typed.
@@ -80,7 +83,7 @@ impl Palette {
 
     /// Resets the selection and the history position after the text changed.
     fn reset_selection(&mut self) {
-        (self.at, self.is_chosen, self.recalled) = (0, false, None);
+        (self.selection, self.recalled) = (Selection::default(), None);
     }
 }
 
@@ -89,10 +92,14 @@ impl Palette {
     fn offer(&mut self, cx: &Cx<'_>) {
         let text = self.text();
         self.offers = completions::offers(cx, &text);
-        if !self.is_chosen {
+        let lines = lines(&self.offers);
+        match self.selection.selected {
+            Some(_) => self.selection.clamp(&lines, lines.len()),
             // A line that is complete runs as it is, so its row is the selected one.
-            let is_complete = |offer: &Completion| offer.line == text.trim();
-            self.at = self.offers.iter().position(is_complete).unwrap_or(0);
+            None => {
+                let at = lines.iter().position(|line| line == text.trim()).unwrap_or(0);
+                self.selection.select(&lines, lines.len(), at);
+            }
         }
         self.offered = Some((text, cx.session.now));
     }
@@ -121,6 +128,10 @@ impl Palette {
         self.reset_selection();
         self.recalled = back.filter(|_| line.is_some());
     }
+}
+
+fn lines(offers: &[Completion]) -> Vec<String> {
+    offers.iter().map(|offer| offer.line.clone()).collect()
 }
 
 fn close() -> Requests {
@@ -162,7 +173,6 @@ impl Component for Palette {
     fn key(&mut self, cx: &Cx<'_>, key: Key) -> Option<Requests> {
         let offers = std::mem::take(&mut self.offers);
         self.offered = None;
-        let last = offers.len().saturating_sub(1);
         match key.code {
             Code::Esc => return Some(close()),
             Code::Backspace if self.input.is_empty() => return Some(close()),
@@ -173,16 +183,16 @@ impl Component for Palette {
                     return Some(close_and_run(cx, &line));
                 }
             }
-            Code::Up if self.recalled.is_some() || self.input.is_empty() && self.at == 0 => {
+            Code::Up if self.recalled.is_some() || self.input.is_empty() && self.at() == 0 => {
                 self.recall(&cx.session.prefs.said, true)
             }
             Code::Down if self.recalled.is_some() => self.recall(&cx.session.prefs.said, false),
-            Code::Up | Code::BackTab => (self.at, self.is_chosen) = (self.at.saturating_sub(1), true),
-            Code::Down => (self.at, self.is_chosen) = ((self.at + 1).min(last), true),
+            Code::Up | Code::BackTab => self.selection.step(&lines(&offers), offers.len(), -1),
+            Code::Down => self.selection.step(&lines(&offers), offers.len(), 1),
             Code::Tab => {
                 // If the completion is already there, insert the next one.
-                let again = offers.get(self.at).is_some_and(|offer| offer.completed() == self.text());
-                let at = if again { (self.at + 1) % offers.len().max(1) } else { self.at };
+                let again = offers.get(self.at()).is_some_and(|offer| offer.completed() == self.text());
+                let at = if again { (self.at() + 1) % offers.len().max(1) } else { self.at() };
                 if let Some(offer) = offers.get(at) {
                     self.input.set_text(&offer.completed());
                     self.reset_selection();
@@ -197,24 +207,23 @@ impl Component for Palette {
             }
         }
         self.offer(cx);
-        let shown = self.offers.get(self.at).and_then(Completion::theme);
+        let shown = self.offers.get(self.at()).and_then(Completion::theme);
         Some(Pref::Preview(shown).into())
     }
 
     fn step(&mut self, _cx: &Cx<'_>, lines: isize, _whole_window: bool) {
-        let last = self.offers.len().saturating_sub(1);
-        (self.at, self.is_chosen) = (self.at.saturating_add_signed(lines).min(last), true);
+        self.selection.step(&self::lines(&self.offers), self.offers.len(), lines);
     }
 
     /// A click chooses a row, and a click on the chosen one runs it.
     fn click(&mut self, cx: &Cx<'_>, _x: u16, y: u16) -> Requests {
         let Some(at) = view::offer_at(self, cx, cx.area.y + y) else { return Requests::none() };
-        let line = self.offers.get(at).filter(|_| at == self.at).map(|offer| offer.line.clone());
+        let line = self.offers.get(at).filter(|_| at == self.at()).map(|offer| offer.line.clone());
         match line {
             Some(line) if self.completes(cx, &line) => Requests::none(),
             Some(line) => close_and_run(cx, &line),
             None => {
-                (self.at, self.is_chosen) = (at, true);
+                self.selection.select(&lines(&self.offers), self.offers.len(), at);
                 Pref::Preview(self.offers.get(at).and_then(Completion::theme)).into()
             }
         }
@@ -228,7 +237,10 @@ impl Component for Palette {
             self.offer(cx);
             self.count = completions::count(cx);
         }
-        self.at = self.at.min(self.offers.len().saturating_sub(1));
+    }
+
+    fn selected_id(&self) -> Option<&str> {
+        self.selection.selected.as_deref()
     }
 
     fn paste(&mut self, cx: &Cx<'_>, text: &str) {
@@ -247,7 +259,7 @@ impl Component for Palette {
 fn line_to_run(palette: &Palette, offers: &[Completion]) -> Option<String> {
     let typed = palette.text();
     let typed = typed.trim();
-    match offers.get(palette.at) {
+    match offers.get(palette.at()) {
         Some(offer) => Some(offer.line.clone()),
         None if parse_target::read(typed).is_some() => Some(typed.to_string()),
         // The list above already says that nothing matches.

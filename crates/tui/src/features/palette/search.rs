@@ -48,6 +48,10 @@ impl PaletteState {
         let all = cx.lookup.servers().into_iter();
         let mut servers: Vec<ServerRef> =
             all.filter(|server| known.insert((server.profile.clone(), server.url.clone()))).collect();
+        let open = cx.lookup.open_server();
+        let is_asked = |server: &ServerRef| !cx.session.serverless.contains(server) || open.as_ref() == Some(server);
+        let asleep = servers.iter().filter(|server| !is_asked(server)).count();
+        servers.retain(is_asked);
         let skipped = servers.len().saturating_sub(MAX_SERVERS);
         servers.truncate(MAX_SERVERS);
         // Control planes next: there are few, and each needs only one request.
@@ -66,6 +70,8 @@ impl PaletteState {
         let number = self.next_search;
         self.next_search += 1;
         let (id, queue) = (id.to_string(), VecDeque::from(sources));
+        let left_out = format!("Serverless deployments were not asked: {asleep}. Open one to search it.");
+        let note = note.or((asleep > 0).then_some(left_out));
         let search = Search { number, id, run, queue, failed: halted, skipped, note, ..Search::default() };
         let names: Vec<String> = search.queue.iter().map(Source::name).collect();
         let mut out = Requests::info(format!("Searching {}…", listing(&names)));

@@ -56,7 +56,7 @@ pub(super) fn palette(palette: &Palette, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         match row {
             Row::Head(title) => canvas.line(list.x + MARK - 1, y, width, &Line::of(Tone::Dim, title)),
             Row::Offer(at, offer) => {
-                let is_selected = *at == palette.at;
+                let is_selected = *at == palette.at();
                 canvas.line_for_right(
                     list.x + MARK - 1,
                     y,
@@ -86,7 +86,7 @@ fn layout(palette: &Palette, rows: &[Row<'_>], cx: &Cx<'_>) -> Layout {
     let most = (h * 2 / 3).max(14).min(h.saturating_sub(2));
     let height = (rows.len().max(1) as u16 + 3).min(most);
     let list = Area { x: 1, y: 3, w: w.saturating_sub(2), h: height.saturating_sub(3) };
-    let selected = rows.iter().position(|row| matches!(row, Row::Offer(at, _) if *at == palette.at)).unwrap_or(0);
+    let selected = rows.iter().position(|row| matches!(row, Row::Offer(at, _) if *at == palette.at())).unwrap_or(0);
     // The heading above the first row stays visible.
     let room = usize::from(list.h);
     let top = (selected + 1).saturating_sub(room.max(1)).min(rows.len().saturating_sub(room));

@@ -197,7 +197,12 @@ fn settings_of(cx: &Cx<'_>) -> Vec<(&'static str, String)> {
         ),
         (
             "[limits]",
-            format!("{} events or {} of a stream", text::count(limits.max_rows as u64), text::bytes(limits.max_bytes)),
+            format!(
+                "{} events or {} of a stream, {} of all",
+                text::count(limits.max_rows as u64),
+                text::bytes(limits.max_bytes),
+                text::bytes(limits.total)
+            ),
         ),
     ];
     let rules = session.prefs.notify.len();

@@ -235,7 +235,7 @@ impl Catalog {
             let is_filed = known.filed.as_ref().is_some_and(|(filed, _)| *filed == known.profile);
             known.typed = (!is_filed).then(|| text.into());
         }
-        self.picker.prefer(name.clone());
+        self.selection.prefer(name.clone());
         if self.used(&name).is_some() {
             return Ok(self.redefine(self.in_use.clone()));
         }

@@ -9,7 +9,7 @@ use crate::session::{Component, Cx, Requests};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
-use crate::widgets::list::Picker;
+use crate::widgets::selection::Selection;
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind};
 use runtail_core::config::{Profile, SecretSource};
@@ -27,12 +27,12 @@ const LAST_CHECK: usize = 7;
 #[derive(Debug, Clone, Default)]
 pub struct ProfilesPage {
     /// The selected profile.
-    pub picker: Picker,
+    pub selection: Selection,
 }
 
 impl ProfilesPage {
     fn selected<'a>(&self, cx: &Cx<'a>) -> Option<&'a ProfileEntry> {
-        cx.session.catalog.known(self.picker.selected.as_deref()?)
+        cx.session.catalog.known(self.selection.selected.as_deref()?)
     }
 }
 
@@ -61,11 +61,15 @@ impl Component for ProfilesPage {
     }
 
     fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
-        self.picker.step(&cx.session.catalog.names(), rows(cx), lines);
+        self.selection.step(&cx.session.catalog.names(), rows(cx), lines);
+    }
+
+    fn selected_id(&self) -> Option<&str> {
+        self.selection.selected.as_deref()
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
-        self.picker.clamp(&cx.session.catalog.names(), rows(cx));
+        self.selection.clamp(&cx.session.catalog.names(), rows(cx));
     }
 
     fn next_tick(&self, cx: &Cx<'_>) -> Option<Duration> {
@@ -97,11 +101,11 @@ fn draw(page: &ProfilesPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     canvas.line(area.x, area.y, area.w, &row(headers));
     let catalog = &cx.session.catalog;
     let rows = rows(cx);
-    let shown = page.picker.window(catalog.all.len(), rows);
+    let shown = page.selection.window(catalog.all.len(), rows);
     for (line, known) in shown.into_iter().filter_map(|n| catalog.all.get(n)).enumerate() {
         let y = area.y + 1 + line as u16;
         canvas.line(area.x, y, area.w, &columns.line(cells(cx, known)));
-        if page.picker.selected.as_deref() == Some(known.profile.name.as_str()) {
+        if page.selection.selected.as_deref() == Some(known.profile.name.as_str()) {
             let row = Area { x: area.x - 2, y, w: area.w + 2, h: 1 };
             canvas.select(row, y, true, columns.until_name() + 4);
         }

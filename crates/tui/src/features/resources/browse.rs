@@ -8,7 +8,7 @@ use crate::session::msg::Effect;
 use crate::session::subject::Subject;
 use crate::session::{Component, Cx, Request, Requests, Route, Session};
 use crate::widgets::canvas::Canvas;
-use crate::widgets::list::Picker;
+use crate::widgets::selection::Selection;
 use jiff::Timestamp;
 use runtail_api::{ApiError, Listing};
 use runtail_core::model::{Collection, Field, GithubApp, Intent, Service, ServiceChange, parse_time};
@@ -43,7 +43,7 @@ pub struct Browse {
     /// Only rows that contain this text are shown.
     pub filter: String,
     /// The selected row.
-    pub picker: Picker,
+    pub selection: Selection,
 }
 
 /// A table laid out for a width.
@@ -73,7 +73,7 @@ impl Browse {
 
     /// Returns the selected row with its id.
     pub fn selected(&self) -> Option<(String, &Value)> {
-        let id = self.picker.selected.as_ref()?;
+        let id = self.selection.selected.as_ref()?;
         self.shown().into_iter().find(|(shown, _)| shown == id)
     }
 
@@ -209,7 +209,7 @@ impl Browse {
             incomplete: None,
             loading: false,
             filter: String::new(),
-            picker: Picker::default(),
+            selection: Selection::default(),
         }
     }
 
@@ -292,7 +292,7 @@ impl Browse {
             return Requests::info(text);
         }
         self.profile = next.clone();
-        (self.rows, self.incomplete, self.picker) = Default::default();
+        (self.rows, self.incomplete, self.selection) = Default::default();
         self.reread(cx.session).into()
     }
 }
@@ -380,7 +380,11 @@ impl Component for Browse {
 
     fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
         let ids = self.ids();
-        self.picker.step(&ids, cx.session.overlay_rows().h.into(), lines);
+        self.selection.step(&ids, cx.session.overlay_rows().h.into(), lines);
+    }
+
+    fn selected_id(&self) -> Option<&str> {
+        self.selection.selected.as_deref()
     }
 
     fn copied(&mut self) -> Option<String> {
@@ -406,7 +410,7 @@ impl Component for Browse {
 
     fn relayout(&mut self, cx: &Cx<'_>) {
         let ids = self.ids();
-        self.picker.clamp(&ids, cx.session.overlay_rows().h.into());
+        self.selection.clamp(&ids, cx.session.overlay_rows().h.into());
     }
 
     fn profile(&self) -> Option<&str> {

@@ -23,14 +23,14 @@ pub(super) fn browse(list: &Browse, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let titles = table.columns.iter().map(|(title, _)| *title);
     let widths: Vec<usize> = table.columns.iter().map(|(_, width)| *width).collect();
     canvas.line(rows.x + 2, area.y, area.w, &Line::of(Tone::Dim, &joined(titles, &widths)));
-    for (n, number) in list.picker.window(shown.len(), rows.h as usize).into_iter().enumerate() {
+    for (n, number) in list.selection.window(shown.len(), rows.h as usize).into_iter().enumerate() {
         let y = rows.y + n as u16;
         let cells = &table.rows[number];
         let line = joined(cells.iter().map(String::as_str), &widths);
         // The first column is the name; the others are dim.
         let (name, rest) = line.split_at(line.find("  ").unwrap_or(line.len()));
         canvas.line(rows.x + 2, y, rows.w, &Line::of(Tone::Plain, name).with(Tone::Dim, rest));
-        if list.picker.selected.as_ref() == shown.get(number) {
+        if list.selection.selected.as_ref() == shown.get(number) {
             canvas.select_all(Area { x: rows.x - 1, h: 1, ..rows }, y, true);
         }
     }

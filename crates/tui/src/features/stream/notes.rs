@@ -113,6 +113,11 @@ fn note(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
             let tone = if end.outcome == Outcome::Error { Tone::Bad } else { Tone::Dim };
             Some(Line::of(tone, end.detail.as_deref().unwrap_or_default()))
         }
+        _ if viewer.is_open() && cx.session.serverless.contains(&viewer.server) => {
+            let key = cx.session.keymap.hints_of(["stream.close"].iter(), cx.session.settings.ascii).pop();
+            let hint = key.map(|(key, _)| format!(" {key} closes it.")).unwrap_or_default();
+            Some(Line::of(Tone::Dim, &format!("This page keeps a serverless deployment awake.{hint}")))
+        }
         _ => None,
     }
 }

@@ -266,7 +266,7 @@ impl Streams {
     }
 
     /// Puts a stream into the place of another one, in its own tab and beside others.
-    fn put(&mut self, at: usize, mut viewer: Viewer) {
+    pub(crate) fn put(&mut self, at: usize, mut viewer: Viewer) {
         let (old, new) = (self.open[at].id, viewer.id);
         viewer.beside = self.open[at].beside;
         let mut before = std::mem::replace(&mut self.open[at], viewer);
@@ -291,27 +291,23 @@ impl Streams {
         std::mem::take(&mut self.closed)
     }
 
-    /// Keeps the memory of all streams below a limit: first drops the cached states for time travel, hidden streams
-    /// first, then evicts the oldest events of the largest log.
-    pub(crate) fn limit_memory(&mut self, bytes: usize) {
-        let excess = |open: &[Viewer]| {
-            let all = open.iter().map(Viewer::bytes).sum::<usize>();
-            all.checked_sub(bytes).filter(|excess| *excess > 0)
-        };
-        for shown in [false, true] {
-            for at in 0..self.open.len() {
-                if excess(&self.open).is_none() {
-                    return;
-                }
-                if self.is_visible(at) == shown {
-                    self.open[at].drop_saved_states();
-                }
-            }
-        }
-        if let Some(excess) = excess(&self.open)
-            && let Some(largest) = self.open.iter_mut().max_by_key(|viewer| viewer.live_log().kept_bytes())
-        {
-            largest.live_log_mut().shrink_by(excess);
+    /// Returns by how much the memory of all streams exceeds a limit.
+    pub(crate) fn excess(&self, limit: usize) -> Option<usize> {
+        let all = self.open.iter().map(Viewer::bytes).sum::<usize>();
+        all.checked_sub(limit).filter(|excess| *excess > 0)
+    }
+
+    /// Returns the visible or the hidden tabs, the largest first.
+    pub(crate) fn by_size(&self, is_shown: bool) -> Vec<usize> {
+        let mut found: Vec<usize> = (0..self.open.len()).filter(|at| self.is_visible(*at) == is_shown).collect();
+        found.sort_by_key(|at| std::cmp::Reverse(self.open[*at].bytes()));
+        found
+    }
+
+    /// Reads the pages that are shown, if they gave way before.
+    pub(crate) fn unpark(&mut self) {
+        for at in self.by_size(true) {
+            self.open[at].is_parked = false;
         }
     }
 

@@ -82,27 +82,53 @@ impl StreamState {
     /// Reloads the shown stream from its start.
     pub fn reopen(&mut self, session: &Session) -> Requests {
         let Some(viewer) = self.tabs.shown() else { return Requests::none() };
-        let target = match (&viewer.target, &viewer.thread_id, &viewer.run_id) {
-            (StreamTarget::Start { .. }, Some(thread), Some(run)) => {
-                StreamTarget::Join { thread: thread.clone(), run: run.clone() }
-            }
-            (StreamTarget::Start { on: Target::Stateless, .. }, ..) => {
-                let text = "Stateless runs are not saved, so the stream can't be reopened.";
-                return Requests::error(text);
-            }
-            (StreamTarget::Start { .. }, ..) => {
-                let text = "The server did not say which run it started. Look for it in the thread's runs before starting \
-                            another.";
-                return Requests::error(text);
-            }
-            (other, ..) => other.clone(),
+        let target = match reopened(viewer) {
+            Ok(target) => target,
+            Err(why) => return Requests::error(why),
         };
-        let texts = [viewer.finding().pattern.text(), viewer.finding().filter.text()].map(str::to_string);
-        let mut reopened = self.new_viewer(session, viewer.server.clone(), target);
-        reopened.search(&texts[0]);
-        reopened.filter(&texts[1]);
+        let reopened = self.reread(session, viewer, target);
         self.tabs.replace(reopened);
         Requests::none()
+    }
+
+    /// Returns a viewer that reads a stream again, with the view and the search of this one.
+    fn reread(&self, session: &Session, viewer: &Viewer, target: StreamTarget) -> Viewer {
+        let texts = [viewer.finding().pattern.text(), viewer.finding().filter.text()].map(str::to_string);
+        let mut again = self.new_viewer(session, viewer.server.clone(), target);
+        again.show(viewer.view());
+        again.search(&texts[0]);
+        again.filter(&texts[1]);
+        again
+    }
+
+    /// Keeps the memory of all streams below its limit. Hidden pages give way first: cached states for time travel, then the oldest
+    /// events of the largest page, then that page as a whole, which is read again once it is shown. Returns the names of those.
+    pub fn limit_memory(&mut self, session: &Session) -> Vec<String> {
+        let limit = usize::try_from(session.settings.event_log.total).unwrap_or(usize::MAX);
+        let mut parked = Vec::new();
+        for is_shown in [false, true] {
+            if self.tabs.excess(limit).is_none() {
+                return parked;
+            }
+            let pages = self.tabs.by_size(is_shown);
+            pages.iter().for_each(|at| self.tabs.all_mut()[*at].drop_saved_states());
+            for at in pages {
+                let Some(excess) = self.tabs.excess(limit) else { return parked };
+                self.tabs.all_mut()[at].live_log_mut().shrink_by(excess);
+                let viewer = &self.tabs.all()[at];
+                let may_park = !is_shown && !viewer.is_parked && self.recorded_bytes(viewer.id).is_none();
+                if may_park
+                    && self.tabs.excess(limit).is_some()
+                    && let Ok(target) = reopened(viewer)
+                {
+                    parked.push(super::tab_bar::name(viewer));
+                    let mut again = self.reread(session, viewer, target);
+                    again.is_parked = true;
+                    self.tabs.put(at, again);
+                }
+            }
+        }
+        parked
     }
 
     /// Changes the modes of a stream, and the default for the next stream of its kind.
@@ -410,6 +436,25 @@ fn only_looks(action: Action) -> bool {
     )
 }
 
+/// Returns the target with which a stream is read again.
+///
+/// # Errors
+/// Says why it can't be.
+fn reopened(viewer: &Viewer) -> Result<StreamTarget, &'static str> {
+    match (&viewer.target, &viewer.thread_id, &viewer.run_id) {
+        (StreamTarget::Start { .. }, Some(thread), Some(run)) => {
+            Ok(StreamTarget::Join { thread: thread.clone(), run: run.clone() })
+        }
+        (StreamTarget::Start { on: Target::Stateless, .. }, ..) => {
+            Err("Stateless runs are not saved, so the stream can't be reopened.")
+        }
+        (StreamTarget::Start { .. }, ..) => Err(
+            "The server did not say which run it started. Look for it in the thread's runs before starting another.",
+        ),
+        (other, ..) => Ok(other.clone()),
+    }
+}
+
 impl Component for StreamState {
     fn context(&self) -> Context {
         Context::Stream
@@ -484,6 +529,15 @@ impl Component for StreamState {
         Requests::none()
     }
 
+    fn selected_id(&self) -> Option<&str> {
+        let viewer = self.tabs.shown()?;
+        match viewer.view() {
+            View::History => viewer.history.id_under_cursor(),
+            View::Graph => viewer.graph.id_under_cursor(),
+            _ => None,
+        }
+    }
+
     fn copied(&mut self) -> Option<String> {
         let viewer = self.tabs.shown()?;
         // Copies the error of a failed thread, unless an entry is selected. History always has one, Delivery is copied whole.
@@ -549,6 +603,7 @@ impl Component for StreamState {
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
+        self.tabs.unpark();
         // A hidden pane keeps its layout.
         if cx.is_shown {
             self.lay_out(cx);
@@ -556,7 +611,7 @@ impl Component for StreamState {
     }
 
     fn subscriptions(&self, _cx: &Cx<'_>, out: &mut Vec<Subscription>) {
-        for viewer in self.tabs.all().iter().filter(|viewer| viewer.server.has_address()) {
+        for viewer in self.tabs.all().iter().filter(|viewer| viewer.server.has_address() && !viewer.is_parked) {
             // An ended stream stays subscribed; its task has ended and does not restart.
             let landmark = SubscriptionKind::Stream(viewer.server.clone(), viewer.target.clone());
             out.push(Subscription::new(SubscriptionId::Stream(viewer.id), Epoch::default(), landmark));

@@ -42,7 +42,7 @@ impl Records {
             }
             (Action::Left, RowOf::Item(row)) => {
                 let labels = namespace_of(row);
-                self.picker.prefer(format!("n {}", labels.join(".")));
+                self.selection.prefer(format!("n {}", labels.join(".")));
                 self.toggle(cx.session, labels, false)
             }
             (Action::Mark, RowOf::Version(row)) => {

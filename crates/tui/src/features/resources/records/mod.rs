@@ -13,7 +13,7 @@ use crate::session::msg::{Effect, ServerRef};
 use crate::session::record_list::{RecordList, RecordQuery};
 use crate::session::{Component, Cx, Request, Requests, Session};
 use crate::widgets::canvas::Canvas;
-use crate::widgets::list::Picker;
+use crate::widgets::selection::Selection;
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind};
 use serde_json::Value;
@@ -37,7 +37,7 @@ pub struct Records {
     /// Only rows that contain this text are shown.
     pub filter: String,
     /// The selected row.
-    pub picker: Picker,
+    pub selection: Selection,
 }
 
 impl Records {
@@ -56,7 +56,7 @@ impl Records {
             marked: None,
             waiting: Vec::new(),
             filter: String::new(),
-            picker: Picker::default(),
+            selection: Selection::default(),
         }
     }
 
@@ -119,7 +119,7 @@ impl Records {
 
     /// Returns the selected row.
     fn selected(&self, now: Timestamp) -> Option<Row<'_>> {
-        let id = self.picker.selected.as_ref()?;
+        let id = self.selection.selected.as_ref()?;
         self.shown(now).into_iter().find(|row| row.id == *id)
     }
 
@@ -203,7 +203,11 @@ impl Component for Records {
 
     fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
         let ids = self.ids(cx.session.now);
-        self.picker.step(&ids, cx.session.overlay_rows().h.into(), lines);
+        self.selection.step(&ids, cx.session.overlay_rows().h.into(), lines);
+    }
+
+    fn selected_id(&self) -> Option<&str> {
+        self.selection.selected.as_deref()
     }
 
     fn copied(&mut self) -> Option<String> {
@@ -231,7 +235,7 @@ impl Component for Records {
 
     fn relayout(&mut self, cx: &Cx<'_>) {
         let ids = self.ids(cx.session.now);
-        self.picker.clamp(&ids, cx.session.overlay_rows().h.into());
+        self.selection.clamp(&ids, cx.session.overlay_rows().h.into());
     }
 
     fn profile(&self) -> Option<&str> {

@@ -38,7 +38,7 @@ pub(super) fn records(page: &Records, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let widths = shrunk(natural.collect(), rows.w.saturating_sub(GAP as u16 * 2) as usize);
     let heading = joined(used.iter().map(|n| titles[*n]), &widths);
     canvas.line(rows.x + 2, area.y, area.w, &Line::of(Tone::Dim, &heading));
-    for (n, number) in page.picker.window(shown.len(), rows.h as usize).into_iter().enumerate() {
+    for (n, number) in page.selection.window(shown.len(), rows.h as usize).into_iter().enumerate() {
         let (row, y) = (&shown[number], rows.y + n as u16);
         let cells: Vec<String> =
             used.iter().zip(&widths).map(|(n, width)| text::fit(&row.cells[*n], *width).into_owned()).collect();
@@ -52,7 +52,7 @@ pub(super) fn records(page: &Records, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         let (name, rest) = line.split_at(at);
         let tone = if row.is == RowOf::Note { Tone::Dim } else { Tone::Plain };
         canvas.line(rows.x + 2, y, rows.w, &Line::of(tone, name).with(Tone::Dim, rest));
-        if page.picker.selected.as_ref() == Some(&row.id) {
+        if page.selection.selected.as_ref() == Some(&row.id) {
             canvas.select_all(Area { x: rows.x - 1, h: 1, ..rows }, y, true);
         }
     }

@@ -241,6 +241,11 @@ impl GraphView {
         }
     }
 
+    /// Returns the id of the node under the cursor.
+    pub fn id_under_cursor(&self) -> Option<&str> {
+        self.cursor.as_deref()
+    }
+
     /// Returns the name of the node under the cursor.
     pub fn name_under_cursor(&self) -> Option<String> {
         Some(self.picture.node_of_row(self.cursor_row()?).id.clone())

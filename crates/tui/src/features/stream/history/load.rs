@@ -114,8 +114,8 @@ impl History {
         if known.thread != self.loading.seen.thread {
             // A checkpoint may be awaited before the first page.
             let is_first = self.loading.seen.thread.is_none();
-            let (cursor, awaited) = (self.cursor.take(), self.awaited.take());
-            let (cursor, awaited) = if is_first { (cursor, awaited) } else { (None, None) };
+            let (cursor, awaited) = (std::mem::take(&mut self.cursor), self.awaited.take());
+            let (cursor, awaited) = if is_first { (cursor, awaited) } else { Default::default() };
             *self = History { panes: self.panes, cursor, awaited, ..History::default() };
             self.loading.seen.thread = known.thread.clone();
         }

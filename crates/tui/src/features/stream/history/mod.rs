@@ -13,6 +13,7 @@ use crate::features::stream::layout::has_room_for_frames;
 use crate::session::checkpoints::CheckpointState;
 use crate::widgets::area::{Area, below, inside};
 use crate::widgets::jobs::{JobProgress, PendingJob};
+use crate::widgets::selection::Selection;
 use difference::StateDifference;
 use load::Loading;
 use runtail_core::model::{Checkpoint, CheckpointTree, Parent};
@@ -34,8 +35,8 @@ pub struct History {
     row_of: Vec<usize>,
     loading: Loading,
     states: States,
-    /// The checkpoint under the cursor; `None` for the newest one, whichever that is.
-    cursor: Option<String>,
+    /// The checkpoint under the cursor.
+    cursor: Selection,
     /// The base of the difference; `None` for the checkpoint before the cursor's.
     base: Option<String>,
     /// The first visible row.
@@ -126,8 +127,7 @@ impl History {
 
     /// Returns the index of the checkpoint under the cursor.
     pub fn under_cursor(&self) -> Option<usize> {
-        let named = self.cursor.as_deref().and_then(|id| self.tree.find(id));
-        named.or((!self.tree.is_empty()).then_some(0))
+        self.tree.find(self.cursor.selected.as_deref()?)
     }
 
     /// Returns the id of the checkpoint under the cursor.
@@ -159,19 +159,21 @@ impl History {
 
     /// Uses another set of checkpoints. The cursor stays on its checkpoint.
     fn set_checkpoints(&mut self, checkpoints: impl IntoIterator<Item = Arc<Checkpoint>>) {
-        // The distance of the cursor from the top of the window stays, too.
-        let offset = self.cursor.as_ref().and_then(|_| Some(self.cursor_row()?.saturating_sub(self.top)));
+        // The distance of the cursor from the top of the window stays, too. Above the newest one there is room for newer ones.
+        let offset = self.cursor_row().filter(|row| *row > 0).map(|row| row.saturating_sub(self.top));
         self.tree = CheckpointTree::new(checkpoints);
         self.row_of = vec![0; self.tree.len()];
         for (row, entry) in self.tree.rows().iter().enumerate().filter_map(|(row, drawn)| Some((row, drawn.entry?))) {
             self.row_of[entry] = row;
         }
-        if self.cursor.as_deref().is_some_and(|id| self.tree.find(id).is_none()) {
-            self.cursor = None;
-        }
+        self.cursor.clamp(&self.ids(), usize::MAX);
         if let (Some(offset), Some(row)) = (offset, self.cursor_row()) {
             self.top = row.saturating_sub(offset);
         }
+    }
+
+    fn ids(&self) -> Vec<String> {
+        self.tree.entries().iter().map(|entry| entry.id.clone()).collect()
     }
 
     fn cursor_row(&self) -> Option<usize> {
@@ -179,8 +181,7 @@ impl History {
     }
 
     fn set_cursor(&mut self, entry: usize) {
-        // At the newest one the cursor stays with the head.
-        self.cursor = self.tree.entries().get(entry).filter(|_| entry > 0).map(|entry| entry.id.clone());
+        self.cursor.select(&self.ids(), usize::MAX, entry);
         self.difference.reset_scroll();
         self.await_nothing();
         self.scroll_to_cursor();
@@ -205,7 +206,7 @@ impl History {
     pub fn go_to(&mut self, id: &str) -> bool {
         self.is_in_difference = false;
         if self.tree.is_empty() {
-            self.cursor = Some(id.to_string());
+            self.cursor.selected = Some(id.to_string());
             return true;
         }
         self.tree.find(id).map(|entry| self.set_cursor(entry)).is_some()

@@ -235,6 +235,8 @@ pub struct Viewer {
     pub news: bool,
     /// Whether the thread was only looked at: the next look at another one replaces it. Any action keeps it.
     pub is_preview: bool,
+    /// Whether it gave way in memory, and is read again once it is shown.
+    pub(crate) is_parked: bool,
     /// Whether events are shown as received instead of summarized.
     pub as_received: bool,
     /// The time that ages on the screen count to.
@@ -311,6 +313,7 @@ impl Viewer {
             refreshes: 0,
             news: false,
             is_preview: false,
+            is_parked: false,
             as_received: false,
             now,
             tz,

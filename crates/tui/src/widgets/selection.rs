@@ -1,10 +1,10 @@
-//! The selection in a list that each poll replaces as a whole. It follows the id of a row, not its index.
+//! The selection in a list: the id of a row. Rows may appear, vanish and change their places around it; only the user moves it.
 
 use super::scroll::{Flat, LinePos, Place, ScrollList, window};
 
 /// The selection and scroll position in a list of rows with ids.
 #[derive(Debug, Clone)]
-pub struct Picker {
+pub struct Selection {
     /// The id of the selected row.
     pub selected: Option<String>,
     /// A row to select as soon as it is listed, unless the selection is moved first.
@@ -12,20 +12,20 @@ pub struct Picker {
     place: Place,
 }
 
-impl Default for Picker {
+impl Default for Selection {
     fn default() -> Self {
-        Picker { selected: None, pending: None, place: Place::at_start() }
+        Selection { selected: None, pending: None, place: Place::at_start() }
     }
 }
 
-impl Picker {
+impl Selection {
     /// Adjusts the selection and the window to the current rows.
     pub fn clamp(&mut self, ids: &[String], height: usize) {
         let rows = Flat { first: 0, end: ids.len() as u64 };
         if self.pending.as_ref().is_some_and(|pending| ids.contains(pending)) {
             self.selected = self.pending.take();
         }
-        match self.selected.as_ref().and_then(|id| ids.iter().position(|i| i == id)) {
+        match self.at(ids) {
             Some(at) => self.place.cursor = LinePos { key: at as u64, line: 0 },
             None => self.place.cursor.key = self.place.cursor.key.min(rows.end.saturating_sub(1)),
         }
@@ -33,14 +33,14 @@ impl Picker {
         self.selected = ids.get(self.place.cursor.key as usize).cloned();
     }
 
+    /// Begins at the first row, because the list is about something else now. A preferred row stays preferred.
+    pub fn restart(&mut self) {
+        *self = Selection { pending: self.pending.take(), ..Selection::default() };
+    }
+
     /// Selects a row that may not be listed yet.
     pub fn prefer(&mut self, id: String) {
         self.pending = Some(id);
-    }
-
-    /// Returns whether a row is preferred that is not listed yet.
-    pub fn has_preference(&self) -> bool {
-        self.pending.is_some()
     }
 
     /// Moves the selection by a number of rows.
@@ -54,18 +54,21 @@ impl Picker {
     /// Selects a row by its index.
     pub fn select(&mut self, ids: &[String], height: usize, at: usize) {
         if let Some(id) = ids.get(at) {
+            self.place.cursor.key = at as u64;
             self.selected = Some(id.clone());
             self.pending = None;
             self.clamp(ids, height);
         }
     }
 
-    /// Returns the index of the selected row.
+    /// Returns the index of the selected row. Of rows with the same id, it is the one under the cursor.
     pub fn at(&self, ids: &[String]) -> Option<usize> {
-        self.selected.as_ref().and_then(|id| ids.iter().position(|i| i == id))
+        let id = self.selected.as_ref()?;
+        let here = Some(self.cursor()).filter(|at| ids.get(*at) == Some(id));
+        here.or_else(|| ids.iter().position(|one| one == id))
     }
 
-    /// Returns the index of the selected row as of the last [`Picker::clamp`].
+    /// Returns the index of the selected row as of the last [`Selection::clamp`].
     pub fn cursor(&self) -> usize {
         self.place.cursor.key as usize
     }
@@ -95,15 +98,15 @@ mod tests {
 
     #[test]
     fn the_selection_follows_the_row_not_its_index() {
-        let mut picker = Picker::default();
-        picker.clamp(&ids(&["a", "b", "c"]), 5);
-        assert_eq!(picker.selected.as_deref(), Some("a"));
-        picker.step(&ids(&["a", "b", "c"]), 5, 1);
-        picker.clamp(&ids(&["x", "a", "c", "b"]), 5);
-        assert_eq!(picker.at(&ids(&["x", "a", "c", "b"])), Some(3));
-        picker.clamp(&ids(&["x", "a"]), 5);
-        assert_eq!(picker.selected.as_deref(), Some("a"), "the neighbor of a removed row is selected");
-        picker.clamp(&[], 5);
-        assert_eq!(picker.selected, None);
+        let mut selection = Selection::default();
+        selection.clamp(&ids(&["a", "b", "c"]), 5);
+        assert_eq!(selection.selected.as_deref(), Some("a"));
+        selection.step(&ids(&["a", "b", "c"]), 5, 1);
+        selection.clamp(&ids(&["x", "a", "c", "b"]), 5);
+        assert_eq!(selection.at(&ids(&["x", "a", "c", "b"])), Some(3));
+        selection.clamp(&ids(&["x", "a"]), 5);
+        assert_eq!(selection.selected.as_deref(), Some("a"), "the neighbor of a removed row is selected");
+        selection.clamp(&[], 5);
+        assert_eq!(selection.selected, None);
     }
 }
