@@ -6,7 +6,7 @@ use crate::commands::graph;
 use crate::consent::Yes;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{Output, cell, column, time};
+use crate::output::{Output, cell, column, complain, time};
 use crate::resolve;
 use clap::{Args, Subcommand};
 use runtail_api::{AgentServer, ApiError, Kind, ResourceIntent, assistant_changes};
@@ -132,6 +132,7 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             return resources::make(&context, (&site, &server), &intent, &sending, Approval::Yes(yes)).await;
         }
     }
+    server.unread_rows().iter().for_each(|unread| complain(&format!("warning: {unread}")));
     Ok(Exit::Done)
 }
 

@@ -4,7 +4,7 @@ use crate::args::Globals;
 use crate::commands::cancel;
 use crate::context::Context;
 use crate::exit::{Exit, Failure, offered};
-use crate::output::{Column, Output, cell, color, column, status_column, time};
+use crate::output::{Column, Output, cell, color, column, complain, status_column, time};
 use crate::resolve;
 use clap::{Args, Subcommand};
 use runtail_api::AgentServer;
@@ -81,6 +81,7 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         }
         Command::Cancel(options) => return cancel::run(&context, &site, &server, options).await,
     }
+    server.unread_rows().iter().for_each(|unread| complain(&format!("warning: {unread}")));
     Ok(Exit::Done)
 }
 

@@ -314,6 +314,7 @@ pub(crate) async fn run(globals: &Globals, mut command: Command) -> Result<Exit,
         Command::Prune(options) => return bulk::run(&context, &site, &server, BulkAction::Prune, options).await,
         Command::Retry(options) => return bulk::retry(&context, &site, &server, options).await,
     }
+    server.unread_rows().iter().for_each(|unread| complain(&format!("warning: {unread}")));
     Ok(Exit::Done)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::output::color::{self, Role};
 use jiff::Timestamp;
-use runtail_core::text;
+use runtail_core::{json, text};
 use runtail_stream::projection::{self, LifecycleKind, LineProjections, Message, ToolCall, UpdateRow};
 use runtail_stream::{Event, Item, ModeTuple, Record, RunRecord, Seq, is_json};
 use runtail_tui::features::stream::summary;
@@ -219,8 +219,8 @@ impl Teller {
         }
         let is_done = message.complete || all;
         let fresh = message.text.get(told.text..).unwrap_or_default();
-        // Hold back text that may be the start of a key until more is known.
-        let open = if is_done { 0 } else { text::keys::open_end(fresh) };
+        // Hold back text that may be the start of a key, or half of a character, until more is known.
+        let open = if is_done { 0 } else { text::keys::open_end(fresh).max(json::open_end(fresh)) };
         let fresh = fresh[..fresh.len() - open].to_string();
         let calls: Vec<String> = match is_done {
             true => message.tool_calls.iter().skip(told.calls).map(called).collect(),

@@ -23,6 +23,7 @@ mod history;
 mod hostile;
 mod inbox;
 mod logs;
+mod odd_json;
 mod profiles;
 mod redact;
 mod reproduce;

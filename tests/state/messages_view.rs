@@ -175,3 +175,23 @@ fn only_start_and_end_of_long_reasoning_are_rendered() {
     dash.keys("gg");
     assert!(dash.screen().contains("begin word"), "{}", dash.screen());
 }
+
+/// Cases 01, 09a and 11: halves of a surrogate pair in two tokens or without a partner, numbers that JSON doesn't have, equal keys.
+#[test]
+fn json_that_a_strict_parser_refuses_is_shown() {
+    for (case, shown, view, other) in [
+        ("01-emoji-halves", "Deployed 🚀 ok. Broken: x\u{fffd} y", "7", "\\ud83d"),
+        ("09a-nan-in-stream", "Scored.", "3", "label \"ok NaN\""),
+        ("11-duplicate-keys", "final answer", "3", "messages"),
+    ] {
+        let mut dash = demo_like((120, 40));
+        dash.open_thread();
+        let path = format!("{}/tests/fixtures/cases/{case}/run.sse", env!("CARGO_MANIFEST_DIR"));
+        dash.receive(std::fs::read(path).unwrap());
+        let words = dash.words();
+        assert!(words.contains(shown) && !words.contains("draft"), "{words}");
+        dash.keys(view);
+        let words = dash.words();
+        assert!(words.contains(other), "{words}");
+    }
+}

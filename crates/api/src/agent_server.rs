@@ -20,11 +20,11 @@ pub use runs::CancelAction;
 use super::answer::Service;
 use super::http::{Call, Http, MAX_BODY, REQUEST_TIMEOUT, join};
 use super::response::Answer;
-use super::rows::{Received, Row};
+use super::rows::{Received, Row, UnreadRows};
 use super::{ApiError, EventStream, Kind, Retry};
 use reqwest::{Method, Url};
 use runtail_core::model::{Assistant, RunCreate, ThreadSort};
-use runtail_core::{json, text};
+use runtail_core::text;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use std::convert::identity;
@@ -253,9 +253,9 @@ impl AgentServer {
         }
     }
 
-    /// Like [`AgentServer::thread_rows`], without rows that are not records; also returns how many of those there were.
-    pub(crate) async fn thread_records(&self, query: &ThreadQuery) -> Result<(Vec<Value>, usize), ApiError> {
-        self.pages_and_odd(List::Threads(query), identity, true).await
+    /// Returns sentences about the rows of lists that couldn't be read since the last call.
+    pub fn unread_rows(&self) -> Vec<String> {
+        self.quirks.take_unread_rows()
     }
 
     /// Merges an object into the metadata of a thread. Sent once.
@@ -342,21 +342,11 @@ impl AgentServer {
     /// Reads a paginated list by limit and offset, and keeps `kept` of each row. If a page size is rejected, a smaller one is
     /// tried and remembered.
     async fn pages<T: DeserializeOwned>(&self, list: List<'_>, kept: impl Fn(T) -> T) -> Result<Vec<T>, ApiError> {
-        Ok(self.pages_and_odd(list, kept, false).await?.0)
-    }
-
-    /// The same with the number of rows that are not records, which are skipped or an error.
-    async fn pages_and_odd<T: DeserializeOwned>(
-        &self,
-        list: List<'_>,
-        kept: impl Fn(T) -> T,
-        skips_odd: bool,
-    ) -> Result<(Vec<T>, usize), ApiError> {
-        let (limit, offset) = match list {
-            List::Assistants { limit, offset } => (limit, offset),
-            List::Threads(query) => (query.limit, query.offset),
+        let (what, limit, offset) = match list {
+            List::Assistants { limit, offset } => ("assistants", limit, offset),
+            List::Threads(query) => ("threads", query.limit, query.offset),
         };
-        let (mut rows, mut odd) = (Vec::new(), 0);
+        let (mut rows, mut unread) = (Vec::new(), UnreadRows::default());
         let mut received = Received::default();
         let mut read = 0;
         while read < limit {
@@ -369,16 +359,9 @@ impl AgentServer {
             let page: Vec<Row> = answer.json()?;
             read += page.len();
             let is_last = page.is_empty() || (page.len() < wanted && !answer.has_next_page());
-            for row in received.new_of(page) {
-                if !row.get().starts_with('{') && skips_odd {
-                    odd += 1;
-                    continue;
-                }
-                if !row.get().starts_with('{') {
-                    return Err(answer.odd(&format!("a row is not a record: {}", text::fit(row.get(), 40))));
-                }
-                let row = json::exact(row.get());
-                rows.push(kept(row.map_err(|e| answer.odd(&e.to_string()))?));
+            rows.extend(received.new_of(page).iter().filter_map(|row| unread.parse(row)).map(&kept));
+            if is_last && rows.is_empty() && !unread.why.is_empty() {
+                return Err(answer.odd(&unread.why));
             }
             if is_last {
                 break;
@@ -390,7 +373,8 @@ impl AgentServer {
                 return Err(error);
             }
         }
-        Ok((rows, odd))
+        self.quirks.note_unread_rows(unread.sentence(what));
+        Ok(rows)
     }
 
     async fn page(&self, list: List<'_>, (limit, offset): (usize, usize)) -> Result<Answer, ApiError> {

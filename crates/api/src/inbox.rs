@@ -149,14 +149,8 @@ impl AgentServer {
         inbox: &mut ServerInbox,
     ) -> Option<Vec<Listed>> {
         let query = ThreadQuery { limit, status: Some(status.into()), oldest_first, ..ThreadQuery::default() };
-        let rows = match self.thread_records(&query).await {
-            Ok((rows, 0)) => rows,
-            Ok((rows, odd)) => {
-                let what = if odd == 1 { "1 row that is not a record was" } else { "rows that are not records were" };
-                let count = if odd == 1 { String::new() } else { format!("{odd} ") };
-                inbox.limits.push(format!("{count}{what} skipped in the list of threads with the status {status}"));
-                rows
-            }
+        let rows = match self.thread_rows(&query).await {
+            Ok(rows) => rows,
             Err(error) if error.may_lack_call() => {
                 inbox.is_unlisted = true;
                 return None;
@@ -166,6 +160,7 @@ impl AgentServer {
                 return None;
             }
         };
+        inbox.limits.extend(self.unread_rows());
         if rows.len() >= MAX_LISTED {
             let which = if oldest_first { "" } else { "newest " };
             inbox.limits.push(format!("only the {which}{MAX_LISTED} threads with the status {status} were read"));

@@ -1,8 +1,11 @@
 //! Rows of lists, kept as received text and parsed one by one, because a parsed list is many times larger than its text.
 
+use super::answer::line;
 use super::body::parsed_size;
 use runtail_core::json;
+use runtail_core::text;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::HashSet;
@@ -38,6 +41,37 @@ impl Received {
     /// Whether the rows have reached the memory limit of a list.
     pub fn is_full(&self) -> bool {
         self.size > LIST
+    }
+}
+
+/// The rows of a list that can't be read. The other rows are kept.
+#[derive(Debug, Default)]
+pub(super) struct UnreadRows {
+    count: usize,
+    /// Why the first of them can't be read.
+    pub why: String,
+}
+
+impl UnreadRows {
+    /// Parses a row; `None` if it can't be read.
+    pub fn parse<T: DeserializeOwned>(&mut self, row: &RawValue) -> Option<T> {
+        let why = match row.get().starts_with('{').then(|| json::exact(row.get())) {
+            Some(Ok(record)) => return Some(record),
+            Some(Err(error)) => error.to_string(),
+            None => format!("a row is not a record: {}", text::fit(row.get(), 40)),
+        };
+        self.count += 1;
+        if self.count == 1 {
+            self.why = why;
+        }
+        None
+    }
+
+    /// Says which rows of which list are missing; `None` if none are.
+    pub fn sentence(&self, list: &str) -> Option<String> {
+        let count = if self.count == 1 { "1 row".into() } else { format!("{} rows", self.count) };
+        let why = line(&self.why);
+        (self.count > 0).then(|| format!("{count} of the list of {list} couldn't be read: {why}"))
     }
 }
 

@@ -3,10 +3,9 @@
 use super::quirks::ValuesSearch;
 use super::{AgentServer, ServerKind, ThreadQuery};
 use crate::response::Answer;
-use crate::rows::Row;
+use crate::rows::{Row, UnreadRows};
 use crate::{ApiError, Kind};
 use runtail_core::model::{SearchRow, ServerFilter, Thread, ThreadSearch, ThreadSort, contains, title_of};
-use runtail_core::{json, text};
 use serde_json::{Map, Value, json};
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashSet};
@@ -33,6 +32,8 @@ pub struct ThreadPage {
     pub ignored: BTreeSet<usize>,
     /// Whether the server sorts as requested, as far as its rows show.
     pub is_sorted: bool,
+    /// Says which rows couldn't be read, if any.
+    pub unread: Option<String>,
 }
 
 /// A listed thread.
@@ -120,13 +121,19 @@ impl AgentServer {
                 }
                 answer => answer?,
             };
-            let rows = rows_of(&answer)?;
+            let (all, mut unread): (Vec<Row>, _) = (answer.json()?, UnreadRows::default());
+            let rows: Vec<Thread> = all.iter().filter_map(|row| unread.parse(row)).collect();
+            if rows.is_empty() && !all.is_empty() {
+                return Err(answer.odd(&unread.why));
+            }
             let lacks_extract = !rows.is_empty() && rows.iter().all(|row| !row.extra.contains_key("extracted"));
             if search.values().next().is_some() && how != ValuesSearch::Rows && lacks_extract {
                 self.quirks.set_values_search(ValuesSearch::Rows);
                 continue;
             }
-            let mut page = page_of((search, sort), rows, (offset, wanted), how, &answer);
+            let mut page = page_of((search, sort), rows, (offset, wanted), all.len(), how, &answer);
+            page.unread = unread.sentence("threads");
+            self.quirks.note_unread_rows(page.unread.clone());
             page.ignored.extend(left_out);
             return Ok(page);
         }
@@ -290,17 +297,6 @@ fn values_fit(search: &ThreadSearch, values: Option<&Value>) -> bool {
     search.values().all(|(path, wanted)| at(path).is_some_and(|value| contains(value, wanted)))
 }
 
-fn rows_of(answer: &Answer) -> Result<Vec<Thread>, ApiError> {
-    let rows: Vec<Row> = answer.json()?;
-    let read = |row: Row| {
-        if !row.get().starts_with('{') {
-            return Err(answer.odd(&format!("a row is not a record: {}", text::fit(row.get(), 40))));
-        }
-        json::exact::<Thread>(row.get()).map_err(|error| answer.odd(&error.to_string()))
-    };
-    rows.into_iter().map(read).collect()
-}
-
 /// Returns whether a server sorts. Early Aegra ignores both the order and the selection of fields, and its rows may be sorted by
 /// chance.
 fn is_sorted(rows: &[Thread], sort: ThreadSort) -> bool {
@@ -312,10 +308,10 @@ fn page_of(
     (search, sort): (&ThreadSearch, ThreadSort),
     rows: Vec<Thread>,
     (offset, wanted): (usize, usize),
+    count: usize,
     how: ValuesSearch,
     answer: &Answer,
 ) -> ThreadPage {
-    let count = rows.len();
     let is_last = count == 0 || (count < wanted && !answer.has_next_page());
     // A row with `config` is a whole record: without values, its thread has no state. Aegra's rows have neither.
     let shows_values = rows.iter().any(|row| row.values.is_some() || row.extra.contains_key("config"));

@@ -3,6 +3,7 @@
 use super::AgentServer;
 use super::quirks::{RunOrder, RunTail, SAFE_PAGE};
 use crate::http::MAX_BODY;
+use crate::rows::UnreadRows;
 use crate::{ApiError, Kind};
 use jiff::Timestamp;
 use reqwest::{Method, Url};
@@ -300,8 +301,13 @@ impl RunList<'_> {
     }
 
     fn parsed<T: DeserializeOwned>(&self, rows: &[Box<RawValue>]) -> Result<Vec<T>, ApiError> {
-        let all = rows.iter().map(|raw| json::exact(raw.get()));
-        all.collect::<Result<_, _>>().map_err(|e| self.unexpected(&e.to_string()))
+        let mut unread = UnreadRows::default();
+        let all: Vec<T> = rows.iter().filter_map(|raw| unread.parse(raw)).collect();
+        if all.is_empty() && !rows.is_empty() {
+            return Err(self.unexpected(&unread.why));
+        }
+        self.server.quirks.note_unread_rows(unread.sentence("runs"));
+        Ok(all)
     }
 
     fn unexpected(&self, why: &str) -> ApiError {

@@ -5,10 +5,11 @@ use crate::session::Cx;
 use crate::widgets::line::{Line, Tone};
 use runtail_core::text;
 
-/// Returns the line below the tabs; `None` without a search.
+/// Returns the line below the tabs; `None` without a search, if every row could be read.
 pub(super) fn search_line(list: &ThreadList) -> Option<Line> {
+    let unread = list.unread.as_ref().map(|unread| Line::of(Tone::Bad, "! ").with(Tone::Plain, &text::clean(unread)));
     if list.text.is_empty() && list.problem.is_none() {
-        return None;
+        return unread;
     }
     if let Some(problem) = &list.problem {
         let problem = text::clean(&problem.to_string()).into_owned();

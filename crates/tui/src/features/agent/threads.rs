@@ -135,6 +135,8 @@ pub struct ThreadList {
     pub count: Option<u64>,
     /// Positions of the terms that the server ignores.
     ignored: BTreeSet<usize>,
+    /// Says which rows couldn't be read, if any.
+    pub unread: Option<String>,
     /// Number of rows to load, and of rows that the server has sent.
     wanted: usize,
     read: usize,
@@ -253,9 +255,11 @@ impl ThreadList {
         let replaces_all = is_first && (page.is_last || !self.is_answered);
         if replaces_all {
             self.ignored.clear();
+            self.unread = None;
             self.is_reordered |= !self.is_answered;
         }
         self.ignored.extend(page.ignored.iter().copied());
+        self.unread = page.unread.or(self.unread.take());
         self.is_complete = if replaces_all { page.is_last } else { self.is_complete || page.is_last };
         self.is_answered = true;
         self.read = if replaces_all { page.next_offset } else { self.read.max(page.next_offset) };
