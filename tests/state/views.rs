@@ -318,7 +318,7 @@ fn ended_threads_are_not_said_to_continue() {
             dash.keys(key);
             let screen = dash.screen();
             assert!(screen.contains(what) && screen.contains(" yet") != is_over, "{screen}");
-            assert_eq!(screen.contains("The runs of this thread have ended"), is_over, "{screen}");
+            assert_eq!(screen.contains("the page was opened after the runs"), is_over, "{screen}");
         }
     }
 }

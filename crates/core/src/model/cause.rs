@@ -3,7 +3,7 @@
 use super::step_limit::LIKELY;
 
 /// Sentences that servers send in place of an error's message: Python (langgraph-api 0.16) for all but a few classes, Aegra (0.11)
-/// in its `error` event; and what stands for an empty event.
+/// in its `error` event. The last one is ours, for an empty event.
 const HIDDEN: [&str; 3] = ["An internal error occurred", "execution failed", "no reason reported"];
 
 /// Returns the most specific of several texts about one failure, the most trusted ones first.
@@ -24,7 +24,14 @@ pub fn cause(texts: impl IntoIterator<Item = String>) -> Option<String> {
 /// Returns whether a text about a failure has no message of the error, or only a general one.
 pub fn hides_cause(text: &str) -> bool {
     let text = text.trim().trim_end_matches('.');
-    let message = text.split_once(':').filter(|(name, _)| is_name(name)).map_or(text, |(_, message)| message.trim());
+    let message = match text.split_once(':') {
+        Some((name, rest)) if is_name(name) => {
+            let rest = rest.trim();
+            // Aegra repeats the class in the message.
+            rest.strip_prefix(name).map_or(rest, |rest| rest.trim_start_matches(':').trim())
+        }
+        _ => text,
+    };
     text.starts_with(LIKELY) || message.is_empty() || HIDDEN.contains(&message) || message == text && names_class(text)
 }
 
@@ -79,8 +86,14 @@ mod tests {
 
     #[test]
     fn general_sentences_hide_the_cause() {
-        for text in ["", "ValueError", "ValueError: ", "An internal error occurred", "x.Y: An internal error occurred."]
-        {
+        for text in [
+            "",
+            "ValueError",
+            "ValueError: ",
+            "ConnectionError: ConnectionError: execution failed",
+            "An internal error occurred",
+            "x.Y: An internal error occurred.",
+        ] {
             assert!(hides_cause(text), "{text}");
         }
         for text in ["boom", "ValueError: An internal error occurred in f", "Error code: 529", "the node failed"] {
