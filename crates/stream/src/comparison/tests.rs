@@ -288,6 +288,11 @@ fn steps_are_read_from_captured_histories() {
     let answered = filled("int-parallel-history-end", Some((&second, None)));
     assert_eq!(labels(&answered), ["1 ask_one◆", "1 ask_one◆", "1 ask_one◆", "2 fin"]);
     assert!(answered.steps[..3].iter().all(|step| step.state == StepState::Done));
+    // The run that answers doesn't wait.
+    let record =
+        RunFacts { run_id: second.clone(), created_at: Some(jiff::Timestamp::UNIX_EPOCH), ..RunFacts::default() };
+    let answered = filled("int-parallel-history-end", Some((&second, Some(&record))));
+    assert!(answered.steps[..3].iter().all(|step| !step.asked && step.took_ms.is_some()));
     // A thread with state edits and several branches: only the current branch is read.
     let forked = filled("fork-history", None);
     assert!(labels(&forked).len() < 12, "{:?}", labels(&forked));
