@@ -38,7 +38,7 @@ impl World {
     fn switched() -> World {
         World {
             info: json!({"langgraph_py_version": "1", "version": "0.16.7"}),
-            thread: json!({"thread_id": THREAD, "status": "idle", "metadata": {"graph_id": "agent", "assistant_id": OTHER}}),
+            thread: json!({"thread_id": THREAD, "status": "idle", "interrupts": {}, "metadata": {"graph_id": "agent", "assistant_id": OTHER}}),
             runs: vec![run("r2", OTHER, 20), run("r1", OWN, 10)],
             history: vec![
                 checkpoint("c3", Some(OTHER), Some("agent"), Some("r2"), &[]),
@@ -51,7 +51,7 @@ impl World {
 
     fn stuck() -> World {
         World {
-            thread: json!({"thread_id": THREAD, "status": "busy", "metadata": {"graph_id": "agent", "assistant_id": OTHER}}),
+            thread: json!({"thread_id": THREAD, "status": "busy", "interrupts": {}, "metadata": {"graph_id": "agent", "assistant_id": OTHER}}),
             ..World::switched()
         }
     }

@@ -30,7 +30,7 @@ type Shared = Arc<Mutex<ServerState>>;
 
 fn state(status: &str, case: &str, runs: Vec<Value>) -> Shared {
     let case = fixture(case);
-    let mut thread = json!({"thread_id": THREAD, "status": status, "metadata": {"graph_id": "support", "assistant_id": "a-support"}});
+    let mut thread = json!({"thread_id": THREAD, "status": status, "interrupts": {}, "metadata": {"graph_id": "support", "assistant_id": "a-support"}});
     if let Some(error) = case["thread"].get("error") {
         thread["error"] = error.clone();
     }
