@@ -47,11 +47,12 @@ Always removed:
   - values of fields with a secret's name, in any spelling: Authorization, X-Api-Key, apiKey, OPENAI_API_KEY, \
 password, client_secret, token, cookie, … Strings, numbers, lists and objects are removed; true, false and null are kept.
   - keys of LangSmith, OpenAI, Anthropic, other AI services, Hugging Face, GitHub, GitLab, AWS, Azure, Google, Slack, \
-Stripe, SendGrid, Twilio, npm and PyPI; JSON web tokens, bearer tokens, logins in URLs, private keys
+Stripe, Square, Shopify, SendGrid, Twilio, npm, PyPI, Docker Hub, DigitalOcean, Vault, Notion, Linear and Supabase; JSON web \
+tokens, bearer tokens, logins in URLs and of curl, private keys
   - the keys of the configuration, also as base64 or hex
 
 JSON in strings is read as JSON. Messages that were streamed token by token are joined first, and no event keeps a part of \
-a secret. Other secrets need --path or --pattern.";
+a secret. Escape sequences and invisible characters in a secret don't hide it. Other secrets need --path or --pattern.";
 
 pub(crate) async fn run(globals: &Globals, options: &Options) -> Result<Exit, Failure> {
     let rules = Rules::new(&options.paths, &options.patterns).map_err(Failure::usage)?;
@@ -59,6 +60,9 @@ pub(crate) async fn run(globals: &Globals, options: &Options) -> Result<Exit, Fa
     let mut file = seekable(File::open(&options.file).map_err(unread)?).await.map_err(unread)?;
     let to = options.to.clone().unwrap_or_else(|| redacted(&options.file));
     let name = text::clean(&to.to_string_lossy()).into_owned();
+    guard_keys(globals);
+    let (found, last) = join(&rules, Lines::new(file.try_clone().map_err(unread)?).map_err(unread)?).await?;
+    // Only now: an input that is no recording leaves no file.
     let mut new = match options.dry_run {
         true => None,
         false => Some(RecordingFile::create(&to).map_err(|e| match e.kind() {
@@ -66,8 +70,6 @@ pub(crate) async fn run(globals: &Globals, options: &Options) -> Result<Exit, Fa
             _ => Failure::usage(format!("cannot write {name}: {e}")),
         })?),
     };
-    guard_keys(globals);
-    let (found, last) = join(&rules, Lines::new(file.try_clone().map_err(unread)?).map_err(unread)?).await?;
     file.rewind().map_err(unread)?;
     let mut lines = Lines::new(file).map_err(unread)?;
     let not_written = |e: io::Error| Failure::new(Exit::Failed, format!("cannot write {name}: {e}"));

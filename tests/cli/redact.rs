@@ -132,6 +132,40 @@ fn redact_removes_configured_keys_in_any_encoding() {
     );
 }
 
+/// An agent ran `grep --color` on a file with keys.
+#[test]
+fn a_redacted_recording_shows_no_key_that_colors_divide() {
+    let folder = tempfile::tempdir().unwrap();
+    let secret = Keys::new(14).letters(48);
+    let key = ["sk-", "proj-", &secret].concat();
+    let colored =
+        format!("\u{1b}[01;31m\u{1b}[K{}\u{1b}[m\u{1b}[K{}\u{0}\u{202e}{}", &key[..8], &key[8..20], &key[20..]);
+    let said =
+        json!({"messages": [{"type": "tool", "id": "m", "tool_call_id": "c", "content": format!("A={colored} end")}]});
+    let mut events = vec![("values", said), ("custom", json!({"out": colored}))];
+    events.extend(tokens("m-1", &format!("it is {colored} end"), 1));
+    std::fs::write(folder.path().join("a.jsonl"), recording(&events)).unwrap();
+    assert!(runtail(folder.path(), "", &["redact", "a.jsonl", "--to", "b.jsonl"]).status.success());
+    for format in ["text", "jsonl", "json"] {
+        let replayed = |name| {
+            let ended = runtail(folder.path(), "", &["replay", name, "-o", format]);
+            text(&ended.stdout) + &text(&ended.stderr)
+        };
+        let shown = replayed("b.jsonl");
+        let run = (0..secret.len() - 7).map(|at| &secret[at..at + 8]).find(|run| shown.contains(run));
+        assert_eq!(run, None, "{format}: {shown}");
+    }
+}
+
+#[test]
+fn an_input_without_records_leaves_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.jsonl"), "no recording\n").unwrap();
+    let ended = runtail(folder.path(), "", &["redact", "a.jsonl"]);
+    assert!(!ended.status.success() && text(&ended.stderr).contains("not a recording"), "{}", text(&ended.stderr));
+    assert!(!folder.path().join("a.redacted.jsonl").exists());
+}
+
 #[test]
 fn redact_reads_a_recording_from_a_pipe() {
     let folder = tempfile::tempdir().unwrap();

@@ -64,6 +64,52 @@ fn messages_are_exported_as_markdown_and_text() {
     insta::assert_snapshot!("conversation_text", String::from_utf8(file).unwrap());
 }
 
+/// A viewer of Markdown runs what is not text or code.
+#[test]
+fn no_view_exports_html_of_an_agent() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    let html = "<script>alert(1)</script><img src=x onerror=alert(2)>";
+    let message = serde_json::json!([
+        {"type": "ai", "id": "m1", "name": html, "content": format!("See `Vec<T>` {html}\n```\n<b>code</b>\n"),
+         "additional_kwargs": {"reasoning_content": format!("I think\n{html}")},
+         "tool_calls": [{"id": "c1", "name": html, "args": {"a": html}}]},
+        {"type": "ai", "id": "m2", "content": format!("```\n{html}")},
+    ]);
+    let at = dash.now;
+    let event = |seq, name: &str, data: String| {
+        // Only values of the graph itself have the thread's messages.
+        let ns = [html.into()].into_iter().filter(|_| name != "values").collect();
+        let (name, data) = (name.into(), Data::Json(data.into()));
+        Item::Record(Record::Event(Event { seq: Seq(seq), at, conn: 1, replayed: false, name, ns, id: None, data }))
+    };
+    let values = serde_json::json!({"messages": message}).to_string();
+    let task = serde_json::json!({"id": "t", "name": html, "input": {}, "triggers": [html], "error": html});
+    dash.items(vec![
+        event(1, "values", values),
+        event(2, "updates", serde_json::json!({html: {"note": html}}).to_string()),
+        event(3, "tasks", task.to_string()),
+        event(4, html, "{}".into()),
+        event(5, "error", serde_json::json!({"error": html, "message": html}).to_string()),
+    ]);
+    let mut prose = String::new();
+    for view in 1..=8 {
+        dash.keys(&view.to_string());
+        let (_, file, _) = export(&mut dash, &format!("md v{view}"));
+        let mut fence = false;
+        for line in String::from_utf8(file).unwrap().lines() {
+            fence ^= line.starts_with("```");
+            if !fence {
+                prose.push_str(line);
+                prose.push('\n');
+            }
+        }
+    }
+    assert!(prose.contains("See `Vec<T>` &lt;script>") && prose.contains("alert(2)"), "{prose}");
+    let text = prose.replace("`Vec<T>`", "").replace("\\<", "");
+    assert!(!text.contains('<'), "{prose}");
+}
+
 #[test]
 fn jsonl_export_is_a_recording() {
     let mut dash = demo_like((140, 40));

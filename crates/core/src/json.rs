@@ -21,7 +21,7 @@ use std::borrow::Cow;
 /// Precedes what a string or a value can't hold. No text contains this noncharacter.
 pub(crate) const MARK: char = '\u{ffff}';
 /// Follows the mark of a number, which is in a string.
-const NUMBER: char = '\u{e800}';
+pub(crate) const NUMBER: char = '\u{e800}';
 /// The private character of the first surrogate, U+D800.
 const FIRST_HALF: u16 = 0xe000;
 /// Bytes of half of a pair: those of the mark and of a private character.

@@ -6,4 +6,5 @@ pub mod exact_json;
 pub mod graph;
 pub mod json;
 pub mod model;
+pub mod secret;
 pub mod text;

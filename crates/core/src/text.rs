@@ -2,8 +2,9 @@
 //! cell, a title, stdout or an error: whole escape sequences are removed, other control characters and invisible or bidi
 //! characters are made visible.
 
-pub mod keys;
 pub mod markdown;
+
+pub use crate::secret::keys;
 
 use crate::json;
 use std::borrow::Cow;
@@ -40,11 +41,13 @@ pub fn without_controls(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        if !skip_sequence(c, &mut chars) && !is_dropped(c) {
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let skipped = sequence(rest);
+        if skipped == 0 && !is_dropped(c) {
             out.push(c);
         }
+        rest = &rest[skipped.max(c.len_utf8())..];
     }
     Cow::Owned(out)
 }
@@ -83,12 +86,19 @@ fn harmless_json(json: &str) -> Cow<'_, str> {
         return Cow::Borrowed(json);
     }
     // In JSON a character of more than one byte stands in a string, where an escape may take its place.
-    let odd = |at: &usize| {
+    let mut marks = 0;
+    let mut odd = |at: &usize| {
         let byte = bytes[*at];
-        let may_be = byte < 0x20 && byte != b'\n' || byte == 0x7f || byte >= 0xc2;
-        may_be && json[*at..].chars().next().is_some_and(|c| !is_harmless(c))
+        if !(byte < 0x20 && byte != b'\n' || byte == 0x7f || byte >= 0xc2) {
+            marks *= usize::from(byte >= 0x80);
+            return false;
+        }
+        json[*at..].chars().next().is_some_and(|c| {
+            marks = if is_mark(c) { marks + 1 } else { 0 };
+            !is_harmless(c) || marks > MAX_CLUSTER_CHARS
+        })
     };
-    let Some(mut next) = (0..bytes.len()).find(odd) else { return Cow::Borrowed(json) };
+    let Some(mut next) = (0..bytes.len()).find(&mut odd) else { return Cow::Borrowed(json) };
     let mut out = String::with_capacity(json.len() + 64);
     let mut from = 0;
     loop {
@@ -100,7 +110,7 @@ fn harmless_json(json: &str) -> Cow<'_, str> {
             c => c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}"))),
         }
         from = next + c.len_utf8();
-        let Some(found) = (from..bytes.len()).find(odd) else { break };
+        let Some(found) = (from..bytes.len()).find(&mut odd) else { break };
         next = found;
     }
     out.push_str(&json[from..]);
@@ -307,9 +317,15 @@ fn is_plain(text: &str, lines: bool) -> bool {
 fn scrub(text: &str, lines: bool) -> String {
     let text = &*json::shown(text);
     let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
+    let mut rest = text;
     let mut marks = 0;
-    while let Some(c) = chars.next() {
+    while let Some(c) = rest.chars().next() {
+        let skipped = sequence(rest);
+        rest = &rest[skipped.max(c.len_utf8())..];
+        // What was dropped stands between no two marks.
+        if skipped > 0 {
+            continue;
+        }
         let before = out.len();
         if is_mark(c) {
             marks += 1;
@@ -318,8 +334,7 @@ fn scrub(text: &str, lines: bool) -> String {
             }
         }
         match c {
-            c if skip_sequence(c, &mut chars) => {}
-            '\r' if chars.peek() == Some(&'\n') => {}
+            '\r' if rest.starts_with('\n') => {}
             '\n' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}' => out.push(if lines { '\n' } else { '⏎' }),
             '\t' => out.push_str(if lines { "    " } else { " " }),
             c if (c as u32) < 0x20 => out.push(char::from_u32(0x2400 + c as u32).unwrap_or('␦')),
@@ -334,7 +349,6 @@ fn scrub(text: &str, lines: bool) -> String {
             }
             c => out.push(c),
         }
-        // What was dropped stands between no two marks.
         if !is_mark(c) && out.len() > before {
             marks = 0;
         }
@@ -359,64 +373,54 @@ fn is_mark(c: char) -> bool {
     c as u32 >= 0x300 && unicode_width::UnicodeWidthChar::width(c) == Some(0)
 }
 
-type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
+/// Returns whether a character shows nothing of itself, so that it can hide in a word: a control character that is no line
+/// break or tab, a joiner, or another character that takes no room.
+pub fn is_invisible(c: char) -> bool {
+    let is_joiner = matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}');
+    c.is_control() && !matches!(c, '\n' | '\r' | '\t') || is_joiner || is_hidden(c) || c == json::MARK
+}
 
-/// Skips the rest of an escape sequence. Returns whether the character begins one.
-fn skip_sequence(first: char, chars: &mut Chars<'_>) -> bool {
-    match first {
-        '\u{1b}' => skip_escape(chars),
-        '\u{9b}' => skip_csi(chars),
-        '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => skip_string(chars),
-        _ => return false,
+/// Returns the length in bytes of the escape sequence, or the mark of a number, at the start of a text; 0 if there is none.
+pub fn sequence(text: &str) -> usize {
+    let mut chars = text.chars();
+    let first = chars.next();
+    let rest = match first {
+        Some('\u{1b}') => after_escape(chars.as_str()),
+        Some('\u{9b}') => after_csi(chars.as_str()),
+        Some('\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}') => after_string(chars.as_str()),
+        Some(json::MARK) => chars.as_str().strip_prefix(json::NUMBER).unwrap_or(text),
+        _ => text,
+    };
+    text.len() - rest.len()
+}
+
+/// Returns the text behind a sequence that begins with ESC: a CSI, a string (OSC, DCS, SOS, PM, APC) or a short one.
+fn after_escape(text: &str) -> &str {
+    match text.as_bytes().first() {
+        Some(b'[') => after_csi(&text[1..]),
+        Some(b']' | b'P' | b'X' | b'^' | b'_') => after_string(&text[1..]),
+        Some(b' '..=b'/') => {
+            let rest = text.trim_start_matches(|c| (' '..='/').contains(&c));
+            rest.strip_prefix(|c| ('0'..='~').contains(&c)).unwrap_or(rest)
+        }
+        Some(b'0'..=b'~') => &text[1..],
+        _ => text,
     }
-    true
 }
 
-/// After ESC: a CSI, a string (OSC, DCS, SOS, PM, APC) or a short sequence.
-fn skip_escape(chars: &mut Chars<'_>) {
-    match chars.peek() {
-        Some('[') => {
-            chars.next();
-            skip_csi(chars);
-        }
-        Some(']' | 'P' | 'X' | '^' | '_') => {
-            chars.next();
-            skip_string(chars);
-        }
-        Some(c) if (' '..='/').contains(c) => {
-            while chars.next_if(|c| (' '..='/').contains(c)).is_some() {}
-            chars.next_if(|c| ('0'..='~').contains(c));
-        }
-        Some(c) if ('0'..='~').contains(c) => {
-            chars.next();
-        }
-        _ => {}
-    }
+fn after_csi(text: &str) -> &str {
+    let rest = text.trim_start_matches(|c| (' '..='?').contains(&c));
+    rest.strip_prefix(|c| ('@'..='~').contains(&c)).unwrap_or(rest)
 }
 
-fn skip_csi(chars: &mut Chars<'_>) {
-    while chars.next_if(|c| (' '..='?').contains(c)).is_some() {}
-    chars.next_if(|c| ('@'..='~').contains(c));
-}
-
-/// Up to BEL, ST or the end of the line: an unterminated string must not swallow the rest of a document.
-fn skip_string(chars: &mut Chars<'_>) {
-    while let Some(&c) = chars.peek() {
-        match c {
-            '\n' | '\r' => return,
-            '\u{7}' | '\u{9c}' => {
-                chars.next();
-                return;
-            }
-            '\u{1b}' => {
-                chars.next();
-                chars.next_if_eq(&'\\');
-                return;
-            }
-            _ => {
-                chars.next();
-            }
-        }
+/// A string ends with BEL, ST or the line: one that is not terminated must not swallow the rest of a document.
+fn after_string(text: &str) -> &str {
+    let Some(end) = text.find(['\n', '\r', '\u{7}', '\u{9c}', '\u{1b}']) else { return "" };
+    let mut rest = text[end..].chars();
+    match rest.next() {
+        Some('\n' | '\r') => &text[end..],
+        Some('\u{1b}') => rest.as_str().strip_prefix('\\').unwrap_or(rest.as_str()),
+        _ => rest.as_str(),
     }
 }
 
@@ -471,6 +475,11 @@ mod tests {
         assert_eq!(read["a"], value);
         assert_eq!(json("{\t\"a\":\r\"\\t\"}"), "{ \"a\": \"\\t\"}", "escapes are only inside strings");
         assert!(matches!(json("{\"a\":\"é ☀\"}\n"), Cow::Borrowed(_)));
+        let marks = format!("{{\"a\":\"e{}x\"}}", "\u{301}".repeat(40));
+        let safe = json(&marks);
+        assert_eq!(safe.matches('\u{301}').count(), MAX_CLUSTER_CHARS);
+        let read = |json: &str| serde_json::from_str::<serde_json::Value>(json).unwrap();
+        assert_eq!(read(&safe), read(&marks));
     }
 
     #[test]

@@ -72,6 +72,16 @@ impl Keys {
             ("bearer", "Authorization: Bearer ".into(), self.letters(32)),
             ("login", "https://user:".into(), format!("{}@host.example/x", self.letters(20))),
             ("Square", ["sq0", "csp-"].concat(), self.letters(43)),
+            ("Square token", ["EA", "AA"].concat(), self.letters(60)),
+            ("Vault", ["hv", "s."].concat(), self.letters(92)),
+            ("DigitalOcean", ["dop", "_v1_"].concat(), self.hex(64)),
+            ("Docker Hub", ["dckr", "_pat_"].concat(), self.letters(27)),
+            ("Shopify", ["shp", "at_"].concat(), self.hex(32)),
+            ("Notion", ["secr", "et_"].concat(), self.letters(43)),
+            ("new Notion", ["nt", "n_"].concat(), self.letters(46)),
+            ("Linear", ["lin", "_api_"].concat(), self.letters(40)),
+            ("Supabase", ["sb", "p_"].concat(), self.hex(40)),
+            ("curl", "curl -s -u me:".into(), self.letters(12)),
             ("Mailchimp", String::new(), format!("{}-us12", self.hex(32))),
         ]
     }

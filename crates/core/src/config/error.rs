@@ -1,5 +1,6 @@
 //! Errors of a configuration with their position: file, line, column, the line itself and a caret.
 
+use crate::secret::logins;
 use crate::text;
 use std::fmt;
 use std::ops::Range;
@@ -81,7 +82,7 @@ impl Place {
     }
 }
 
-/// Hides keys of the service (`lsv2_pt_…`, `lsv2_sk_…`) that were pasted into the file. The length is kept, so that the
+/// Hides keys of the service (`lsv2_pt_…`, `lsv2_sk_…`) and logins in addresses that were pasted into the file. The length is kept, so that the
 /// caret stays in place.
 pub(super) fn mask(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
@@ -94,20 +95,11 @@ pub(super) fn mask(line: &str) -> String {
         rest = &tail[end..];
     }
     out.push_str(rest);
-    mask_user(out)
-}
-
-/// Hides the user and password of an address (`https://user:password@host`), length kept.
-fn mask_user(line: String) -> String {
-    let Some(start) = line.find("://").map(|at| at + 3) else { return line };
-    let end = line[start..].find(['/', '"', '\'', ' ']).map_or(line.len(), |at| start + at);
-    match line[start..end].rfind('@') {
-        Some(at) => {
-            let stars = "*".repeat(line[start..start + at].chars().count());
-            format!("{}{stars}{}", &line[..start], &line[start + at..])
-        }
-        None => line,
+    for login in logins(&out).into_iter().rev() {
+        let stars = "*".repeat(out[login.clone()].chars().count());
+        out.replace_range(login, &stars);
     }
+    out
 }
 
 impl fmt::Display for ConfigError {

@@ -1,6 +1,7 @@
 //! Opens files that the user names, and refuses named pipes, which could block. Recordings are opened elsewhere: a pipe may
 //! bring one, and a signal ends reading it.
 
+use super::ConfigError;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::path::Path;
@@ -45,6 +46,25 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// As [`read`]; `InvalidData` where it is not UTF-8.
 pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read(path)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
+}
+
+/// Refuses a file that other users can change. A group with the number of the owner is the owner's own. On Windows the
+/// folder of the user is private, so nothing is checked.
+pub(super) fn refuse_writable(path: &Path) -> Result<(), ConfigError> {
+    #[cfg(unix)]
+    if let Ok(file) = std::fs::metadata(path) {
+        use std::os::unix::fs::MetadataExt;
+        let mode = file.mode() & 0o777;
+        if mode & 0o002 != 0 || mode & 0o020 != 0 && file.gid() != file.uid() {
+            let why =
+                format!("the file can be changed by others (mode {mode:03o}), so no program that it names is run");
+            let error = ConfigError { path: Some(path.to_path_buf()), ..ConfigError::new(why) };
+            return Err(error.hint(format!("run: chmod go-w {}", path.display())));
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = path;
+    Ok(())
 }
 
 /// Opening a named pipe blocks until its other end is opened, and a signal with a listener does not interrupt that.

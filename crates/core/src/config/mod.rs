@@ -329,7 +329,13 @@ impl Config {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Config, ConfigError> {
         match files::read_text(path) {
-            Ok(text) => Config::parse(&text, Some(path)),
+            Ok(text) => {
+                let config = Config::parse(&text, Some(path))?;
+                if config.runs_programs() {
+                    files::refuse_writable(path)?;
+                }
+                Ok(config)
+            }
             Err(e) => {
                 let mut error = ConfigError::new(match e.kind() {
                     std::io::ErrorKind::NotFound => "the file does not exist".to_string(),
@@ -340,6 +346,13 @@ impl Config {
                 Err(error.hint("`runtail config init` writes a commented example"))
             }
         }
+    }
+
+    /// Returns whether it names programs: for keys or for notifications.
+    fn runs_programs(&self) -> bool {
+        let mut sources = self.profiles.iter().flat_map(|profile| profile.key.iter().chain(&profile.bearer));
+        sources.any(|source| matches!(source, SecretSource::Command(_)))
+            || self.notify.iter().any(|rule| !rule.command.is_empty())
     }
 
     /// Decides for every profile whether it is read-only: under `--read-only`, if its file says so, or if it is labeled as
@@ -445,6 +458,28 @@ mod tests {
 
     fn named(name: &str) -> Profile {
         Profile { name: name.into(), ..Profile::default() }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_others_can_change_must_not_name_programs() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        let read = |text: &str, mode: u32| {
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            Config::read(&path).map_err(|e| e.to_string())
+        };
+        let profile = "[profiles.p]\nagent_server = \"http://127.0.0.1:1\"\n";
+        let key = format!("{profile}api_key_command = [\"pass\", \"langsmith\"]\n");
+        for text in [&key, &format!("{profile}[[notify]]\nwhen = \"failed\"\ncommand = [\"notify-send\"]\n")] {
+            let error = read(text, 0o666).unwrap_err();
+            assert!(error.contains("can be changed by others (mode 666), so no program"), "{error}");
+            assert!(error.ends_with(&format!("run: chmod go-w {}", path.display())), "{error}");
+            assert!(read(text, 0o644).is_ok());
+        }
+        assert!(read(profile, 0o666).is_ok());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Compares two records of a server field by field, with secrets masked.
 
-use super::mask::{MASK, Secrets, holds_secrets, is_secret, mask_secrets};
+use crate::secret::{MASK, REFERENCES, Secrets, holds_secrets, is_secret, mask_secrets};
 use crate::text;
 use serde::Serialize;
 use serde_json::Value;
@@ -108,7 +108,7 @@ impl Changes {
                 let path = step(path, name);
                 if holds_secrets(name, before) || holds_secrets(name, after) {
                     self.secrets(&path, before, after);
-                } else if is_secret(name, before) || is_secret(name, after) {
+                } else if (is_secret(name, before) || is_secret(name, after)) && !path.contains(REFERENCES) {
                     self.hidden(&path, before, after);
                 } else {
                     self.walk(&path, before, after);

@@ -1,8 +1,8 @@
 //! The configurations of two revisions, or of two versions of an assistant, key by key.
 
 use super::compare::{same, side_by_side};
-use super::mask::{MASK, Secrets, is_masked, mask_record};
 use super::{Phase, Revision, SourceRevisionConfig, parse_time};
+use crate::secret::{MASK, Secrets, is_masked, mask_record};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! A request as a command line for curl, with `$KEY` where the key would stand.
 
-use super::mask::is_masked;
 use crate::json;
+use crate::secret::is_masked;
 use serde_json::Value;
 
 /// The placeholder of a key.

@@ -20,7 +20,6 @@ mod form_list;
 mod inbox;
 mod intent;
 mod log;
-mod mask;
 mod plan;
 mod python_repr;
 mod question;
@@ -43,6 +42,7 @@ mod thread_facts;
 mod thread_search;
 mod thread_status;
 
+pub use crate::secret::{MASK, Secrets, mask_record, mask_secrets, secret_texts};
 pub use answer::{
     AnswerPart, AnswerRule, Decision, GivenAnswer, MIXED_DECISIONS, Problem, Reply, Resume, RulePart, RulePlace, Ruled,
     RuledAction, is_id_map, resume,
@@ -73,7 +73,6 @@ pub use inbox::{
 };
 pub use intent::Intent;
 pub use log::{LogLine, Severity};
-pub use mask::{MASK, Secrets, mask_record, mask_secrets, secret_texts};
 pub use plan::{Consent, FROM_FIRST, Guard, NewRevision, Note, Plan, Preview, Target};
 pub use question::{Dialect, summary_of};
 pub use rejected::rejected_fields;

@@ -6,6 +6,7 @@ use crate::features::glance::strip;
 use crate::session::{Component, Cx, SMALLEST};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
+use crate::widgets::cells::split_clusters;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::theme::{Theme, to_ascii};
 use ratatui::Frame;
@@ -90,6 +91,7 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame<'_>) {
             }
             bars::footer(app, &mut canvas, regions.footer);
         }
+        split_clusters(canvas.buffer);
         if theme.ascii {
             to_ascii(canvas.buffer);
         }

@@ -1,6 +1,7 @@
 //! Runs the programs of notification rules: without a shell, without keys, and for a limited time.
 
 use crate::session::msg::Hook;
+use runtail_core::secret::is_secret_name;
 use runtail_core::text;
 use std::process::Stdio;
 use std::time::Duration;
@@ -32,7 +33,7 @@ async fn run_for(hook: Hook, timeout: Duration) -> Result<(), String> {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
     for name in std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()) {
-        if holds_key(&name, &hook.hidden) {
+        if holds_secret(&name, &hook.hidden) {
             command.env_remove(name);
         }
     }
@@ -71,11 +72,9 @@ async fn run_for(hook: Hook, timeout: Duration) -> Result<(), String> {
     }
 }
 
-/// Returns whether an environment variable holds a key that the program must not get.
-fn holds_key(name: &str, hidden: &[String]) -> bool {
-    let upper = name.to_ascii_uppercase();
-    let is_secret = ["_API_KEY", "_BEARER_TOKEN"].iter().any(|ending| upper.ends_with(ending));
-    is_secret || hidden.iter().any(|known| known == name)
+/// Returns whether an environment variable holds a secret that the program must not get. `PWD` is the working directory.
+fn holds_secret(name: &str, hidden: &[String]) -> bool {
+    is_secret_name(name) && name != "PWD" || hidden.iter().any(|known| known == name)
 }
 
 #[cfg(all(test, unix))]
@@ -101,11 +100,16 @@ mod tests {
             ("LANGSMITH_API_KEY", true),
             ("OPENAI_API_KEY", true),
             ("LANGSMITH_BEARER_TOKEN", true),
+            ("GITHUB_TOKEN", true),
+            ("AWS_SECRET_ACCESS_KEY", true),
+            ("PGPASSWORD", true),
+            ("PWD", false),
+            ("SSH_AUTH_SOCK", false),
             ("HOME", true),
             ("PATH", false),
             ("DBUS_SESSION_BUS_ADDRESS", false),
         ] {
-            assert_eq!(holds_key(name, &["HOME".into()]), expected, "{name}");
+            assert_eq!(holds_secret(name, &["HOME".into()]), expected, "{name}");
         }
     }
 

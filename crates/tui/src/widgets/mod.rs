@@ -2,6 +2,7 @@
 
 pub mod area;
 pub mod canvas;
+pub(crate) mod cells;
 pub(crate) mod diff_lines;
 pub mod diff_view;
 pub mod filter;

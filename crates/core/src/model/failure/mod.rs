@@ -13,8 +13,8 @@ pub use steps::LogStep;
 
 use super::compare::{Change, compare, without_natural};
 use super::first_error::{FirstError, LogText, first_error};
-use super::mask::Secrets;
 use super::{Phase, SourceRevisionConfig, parse_time, time_taken};
+use crate::secret::Secrets;
 use crate::text;
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};

@@ -1,11 +1,10 @@
 //! Finds what to remove from a JSON text, including JSON in its strings.
 
 use super::cuts::{Cut, Decoded};
-use super::fields;
 use super::patterns::PRIVATE_KEYS;
 use super::{FIELDS, FIRST_KIND, Request, Rules, prefix_place};
 use crate::json::index::{JsonIndex, Kind, plain};
-use runtail_core::model::MASK;
+use runtail_core::secret::{MASK, is_secret_name};
 use runtail_core::text;
 use std::ops::Range;
 use std::sync::Arc;
@@ -178,7 +177,7 @@ impl Rules {
 
 /// Returns whether a value has a secret's name: its key or, in a list of headers or variables, the name next to it.
 fn has_secret_name(doc: &JsonIndex, node: u32) -> bool {
-    let is_secret = |name: &str| fields::is_secret(&plain(name));
+    let is_secret = |name: &str| is_secret_name(&plain(name));
     let Some(parent) = doc.parent(node) else { return false };
     let Some(key) = doc.key(node) else {
         // `["Authorization", "…"]` in a list of headers.

@@ -2,7 +2,6 @@
 
 mod cuts;
 mod document;
-mod fields;
 mod joined;
 mod patterns;
 #[cfg(test)]
@@ -16,7 +15,7 @@ use crate::{Data, Event, Record};
 use cuts::Cut;
 use patterns::Patterns;
 use regex::Regex;
-use runtail_core::model::MASK;
+use runtail_core::secret::MASK;
 use runtail_core::text;
 
 /// Maximum number of characters of a removed value in a preview.

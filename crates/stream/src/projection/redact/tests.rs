@@ -136,7 +136,9 @@ fn decoded(text: &str, into: &mut String) {
             decoded(&value.to_string(), into);
         }),
         _ => {
-            into.extend(text.chars().filter(|c| !patterns::is_hidden(*c)));
+            into.extend(
+                text::without_controls(&runtail_core::json::shown(text)).chars().filter(|c| !text::is_invisible(*c)),
+            );
             into.push('\n');
         }
     }
@@ -155,7 +157,9 @@ fn keys_are_removed_after_any_character_and_in_json_in_json() {
         let key = format!("{prefix}{secret}");
         for before in ["", " ", "\n", "key_", "%3D", "é", "=", "x", "\\n", "\"", "a1"] {
             // These kinds have no prefix that distinguishes them from preceding letters.
-            if before.ends_with(|c: char| c.is_ascii_alphanumeric()) && ["web token", "Mailchimp"].contains(&kind) {
+            if before.ends_with(|c: char| c.is_ascii_alphanumeric()) && ["web token", "Mailchimp"].contains(&kind)
+                || before.chars().all(char::is_alphanumeric) && kind == "Square token"
+            {
                 continue;
             }
             let text = format!("line{before}{key}\nend");
@@ -230,11 +234,42 @@ fn text_without_secrets_is_unchanged() {
         r#"{"a":"disk-usage-of-the-production-server risk-adjusted-returns-of-2024","b":"tools__searchCustomerDocumentsByName"}"#,
         r#"{"a":"the token is the unit: a basic understanding of key ideas, password: see below", "b" : [ 1.50 , "\u00e9\/" ] }"#,
         r#"{"url":"https://docs.example/x?a=b#c","mail":"a@b.example","code":"token = tokenizer.next()","key":"value","keys":["a"]}"#,
+        r#"["HTTP bearer authentication, Bearer YOUR_TOKEN, bearer certificates; docker run -u 1000:1000 x","Bearer authentication"]"#,
+        r#"["class A:\n    password: str\n    api_key: SecretStr\n    token: Optional[str]\n\nPassword: Incorrect\nsecret: ./a/b\ntoken: 12"]"#,
+        r#"["http://localhost:8080/@vite/client https://[::1]:80/@x https://h/x:y@z a%2Dlong%2Dname%2Dof%2Da%2Dthing","curl -u $USER:$PASS"]"#,
+        r#"["\u001b[31mred\u001b[0m and \u0007 \u200b","AAAA/EAAAabcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJ+x"]"#,
         r#"{"text":"{\"a\": [1, 2], \"max_tokens\": 5}","half":"{\"city\": \"Kra","image":"data:image/png;base64,iVBORw0KGgo"}"#,
     ] {
         let (left, reported) = redacted(&[], &[], Data::Json(json.into()));
         assert_eq!(left, Data::Json(json.into()), "{reported:?}");
     }
+}
+
+#[test]
+fn recorded_streams_of_real_servers_are_unchanged() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/captures");
+    let mut folders = vec![std::path::PathBuf::from(folder)];
+    let mut count = 0;
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let Ok(text) = std::fs::read_to_string(&path) else { continue };
+            let events = text.lines().filter_map(|line| line.strip_prefix("data: "));
+            for json in std::iter::once(&*text).chain(events) {
+                let data = match serde_json::from_str::<Value>(json) {
+                    Ok(_) => Data::Json(json.into()),
+                    Err(_) => Data::Malformed(json.into()),
+                };
+                let (left, reported) = redacted(&[], &[], data.clone());
+                assert!(left == data, "{}: {reported:?}", path.display());
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 100, "{count}");
 }
 
 #[test]
@@ -251,6 +286,61 @@ fn a_private_key_in_a_list_of_lines_is_removed() {
     let block = pem.replace("RSA PRIVATE KEY", "PGP PRIVATE KEY BLOCK");
     assert_eq!(clean(&json!([format!("a {block} b")]).to_string()), r#"["a *** b"]"#);
     assert_eq!(clean(&json!([format!("a {}", &block[..90])]).to_string()), r#"["a ***"]"#);
+}
+
+#[test]
+fn a_secret_is_matched_as_it_is_shown() {
+    let mut keys = Keys::new(6);
+    let pem = keys.private_key();
+    let mut all = keys.all();
+    all.push(("private key", String::new(), pem));
+    let rules = &*DEFAULT_RULES;
+    for ((kind, prefix, secret), hides) in all.iter().zip(HIDDEN.iter().cycle()) {
+        let (key, secret) = (format!("{prefix}{secret}"), &secret[..secret.find('@').unwrap_or(secret.len())]);
+        let half = key.len() / 2;
+        let spread: String = key.chars().map(|c| format!("{c}{hides}")).collect();
+        // `grep --color` marks the match.
+        let marked = format!("\u{1b}[01;31m\u{1b}[K{}\u{1b}[m\u{1b}[K{}", &key[..half], &key[half..]);
+        for spelled in [&spread, &marked] {
+            let text = format!("it is {spelled} here");
+            let left = clean(&json!({"text": text}).to_string());
+            assert_eq!(leaked(secret, &left), None, "{kind}: {left}");
+            assert!(left.contains("it is") && left.contains(MASK) && left.ends_with(" here\"}"), "{kind}: {left}");
+            let chars: Vec<String> = text.chars().map(String::from).collect();
+            let pieces: Vec<&str> = chars.iter().map(String::as_str).collect();
+            let events = all_redacted(rules, &streamed(Way::Tuple, "m1", &pieces), usize::MAX);
+            let joined = json!(text_of(Way::Tuple, &events)).to_string();
+            assert_eq!(leaked(secret, &joined), None, "{kind}: {joined}");
+            assert!(joined.contains(MASK), "{kind}: {joined}");
+        }
+        // The title of a terminal isn't shown, but it is in the file.
+        let left = clean(&json!([format!("\u{1b}]0; {key} \u{7}")]).to_string());
+        assert!(left.contains(MASK) && !left.contains(secret), "{kind}: {left}");
+    }
+}
+
+#[test]
+fn secrets_in_other_spellings_are_removed() {
+    let key = Keys::new(7).letters(24);
+    let with_key = |text: &str| clean(&json!([text.replace("KEY", &key)]).to_string());
+    let slash = format!("{}/{}", &key[..8], &key[8..]);
+    for (text, expected) in [
+        (["see sk%2D", "proj%2DKEY now"].concat(), "see *** now"),
+        (["?k=ghp", "%5fKEY&n=1"].concat(), "?k=***&n=1"),
+        (["postgres://me:", &slash, "@db:5432/x"].concat(), "postgres://***@db:5432/x"),
+        (
+            "config:\n  user: me\n  password: hunter\n  port: 1".into(),
+            "config:\n  user: me\n  password: ***\n  port: 1",
+        ),
+        ("- token: abc-def".into(), "- token: ***"),
+        ("sent Bearer aBcDeFgH, then".into(), "sent Bearer ***, then"),
+        ("Bearer abcdefgh".into(), "Bearer ***"),
+        ("curl -fsSLu 'me:KEY' https://h".into(), "curl -fsSLu 'me:***' https://h"),
+        ("curl https://h --user me:KEY -v".into(), "curl https://h --user me:*** -v"),
+        ("os.environ[token]='KEY'".into(), "os.environ[token]='***'"),
+    ] {
+        assert_eq!(with_key(&text), json!([expected]).to_string());
+    }
 }
 
 #[test]
@@ -460,6 +550,22 @@ fn document() -> impl Strategy<Value = Value> {
     })
 }
 
+/// What the sanitizer removes, or shows as something else.
+const HIDDEN: [&str; 11] = [
+    "\u{200b}",
+    "\u{1b}[01;31m\u{1b}[K",
+    "\u{1b}]0;title\u{7}",
+    "\u{1b}(B",
+    "\u{9b}0m",
+    "\0",
+    "\u{7f}",
+    "\u{202e}",
+    "\u{fe0f}",
+    "\u{e0041}",
+    // What JSON is read into has this mark before a number.
+    "\u{ffff}\u{e800}",
+];
+
 /// A document with a secret in one of many spellings, and the characters that must be removed.
 fn secret() -> impl Strategy<Value = (Value, String)> {
     (any::<u64>(), 0..9_usize, harmless(), harmless()).prop_map(|(seed, spelling, before, after)| {
@@ -479,8 +585,8 @@ fn secret() -> impl Strategy<Value = (Value, String)> {
             4 => (json!(json!({name: own}).to_string()), own),
             5 => (json!(format!("{before} {name}={own} {after}")), own),
             6 => {
-                let hidden: String = text.chars().flat_map(|c| [c, '\u{200b}']).collect();
-                (json!(hidden), secret)
+                let hides = HIDDEN[seed as usize % HIDDEN.len()];
+                (json!(text.chars().map(|c| format!("{c}{hides}")).collect::<String>()), secret)
             }
             7 => (json!({text: 1}), secret),
             _ => (json!(text), secret),

@@ -6,7 +6,7 @@ use crate::features::stream::export::{Format, Part};
 use crate::features::stream::views;
 use crate::session::msg::Chunk;
 use crate::widgets::scroll::{LinePos, ScrollList};
-use runtail_core::text::markdown::inline;
+use runtail_core::text::markdown::{inline, without_html};
 use runtail_core::text::{clean, clean_lines, count};
 use runtail_stream::projection::{Message, Role};
 use runtail_stream::{End, Event, Outcome, Record, Seq};
@@ -44,10 +44,10 @@ impl Viewer {
         if format != Format::Markdown {
             return;
         }
-        let id_part = |label: &str, id: &Option<String>| id.as_ref().map(|id| format!(", {label} {}", clean(id)));
+        let id_part = |label: &str, id: &Option<String>| id.as_ref().map(|id| format!(", {label} {}", inline(id)));
         let thread = id_part("thread", &self.thread_id).unwrap_or_default();
         let run = id_part("run", &self.run_id).unwrap_or_default();
-        part.text(format!("# {} of {}{thread}{run}\n\n", view.title(), clean(&self.server.name)));
+        part.text(format!("# {} of {}{thread}{run}\n\n", view.title(), inline(&self.server.name)));
         if is_table(view) {
             part.text("| | |\n|---|---|\n");
         }
@@ -251,7 +251,7 @@ impl Viewer {
                         part.text("\n");
                     }
                     false => {
-                        part.text(format!("## {}\n\n", title.trim_end()));
+                        part.text(format!("## {}\n\n", inline(title.trim_end())));
                         part.add(Chunk::Code("json", state));
                     }
                 }
@@ -277,7 +277,7 @@ impl Viewer {
                 let gap = if right.is_empty() { "" } else { "  " };
                 match is_text {
                     true => part.text(format!("{left}{gap}{right}\n")),
-                    false => part.text(format!("| {} | {} |\n", cell(&left), cell(&right))),
+                    false => part.text(format!("| {} | {} |\n", inline(left.trim_end()), inline(right.trim_end()))),
                 }
             }
         }
@@ -298,7 +298,7 @@ impl Viewer {
             part.add(Chunk::Line(data));
             part.text("\n");
         } else {
-            part.text(format!("### {number} · {name}{ns} · {at}\n\n"));
+            part.text(format!("### {number} · {} · {at}\n\n", inline(&format!("{name}{ns}"))));
             part.add(Chunk::Code("json", data));
         }
     }
@@ -332,12 +332,12 @@ impl Viewer {
     }
 
     fn markdown_message(&self, message: &Message, part: &mut Part) {
-        part.text(format!("## {}\n\n", self.author_line(message)));
+        part.text(format!("## {}\n\n", inline(&self.author_line(message))));
         if message.removed_at.is_some() {
             part.text("*Removed from state.*\n\n");
         }
         if !message.reasoning.is_empty() {
-            for line in clean_lines(message.reasoning.trim_end()).lines() {
+            for line in without_html(&clean_lines(message.reasoning.trim_end())).lines() {
                 part.text(format!("> {line}\n"));
             }
             part.text("\n");
@@ -346,10 +346,10 @@ impl Viewer {
             // A tool result is data, not prose.
             Role::Tool => part.add(Chunk::Code("", message.text.as_str().into())),
             _ if message.text.is_empty() => {}
-            _ => part.text(format!("{}\n\n", clean_lines(message.text.trim_end()))),
+            _ => part.text(format!("{}\n\n", without_html(&clean_lines(message.text.trim_end())))),
         }
         for call in &message.tool_calls {
-            part.text(format!("**→ {}**\n\n", clean(&call.name)));
+            part.text(format!("**→ {}**\n\n", inline(&call.name)));
             part.add(Chunk::Code("json", call.args.as_str().into()));
         }
     }
@@ -365,8 +365,4 @@ fn exported(view: View, format: Format) -> View {
 
 fn is_table(view: View) -> bool {
     !matches!(view, View::Messages | View::State | View::Raw | View::Custom | View::Timeline | View::Graph)
-}
-
-fn cell(text: &str) -> String {
-    text.trim_end().replace('\\', "\\\\").replace('|', "\\|")
 }

@@ -2,9 +2,10 @@
 //! fails.
 //!
 //! A key is matched by its letters and digits alone, in any case. Escape sequences, spaces, hidden characters and line ends
-//! between them are skipped, and `%6c`, `&#108;`, `\u006c` and `\x6c` are read as the letter. The base64 and the hex of a key
-//! are matched too.
+//! between them are skipped, and `%6c`, `&#108;`, `\u006c`, `\u{6c}`, `\x6c` and a full-width `ｌ` are read as the letter. The base64 and the
+//! hex of a key are matched too, and so are the first sixteen letters of a key without the others.
 
+use crate::text;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::borrow::Cow;
@@ -15,13 +16,24 @@ use std::sync::{Arc, PoisonError, RwLock};
 pub const MASK: &str = "***";
 /// Letters and digits that a key needs to be matched in this way: shorter ones occur in ordinary texts.
 const SHORTEST: usize = 12;
+/// Letters and digits of a key's beginning that are matched wherever they stand.
+const BEGINNING: usize = 16;
 
 static ANY: AtomicBool = AtomicBool::new(false);
 static KEYS: RwLock<Option<Arc<Needles>>> = RwLock::new(None);
 
-/// The forms of all keys, each of letters and digits in lower case.
+/// The forms of all keys.
 #[derive(Default)]
-struct Needles(Vec<Vec<u8>>);
+struct Needles(Vec<Needle>);
+
+/// A form of a key.
+#[derive(Clone, PartialEq)]
+struct Needle {
+    /// Letters and digits in lower case.
+    letters: Vec<u8>,
+    /// How many of the first letters are enough for a match.
+    begin: usize,
+}
 
 /// Adds a key that no text may show, until the process ends.
 pub fn guard(key: &str) {
@@ -34,7 +46,7 @@ pub fn guard(key: &str) {
     }
     if !all.is_empty() {
         // The longest first: one may be a part of another.
-        all.sort_by_key(|form| std::cmp::Reverse(form.len()));
+        all.sort_by_key(|form| std::cmp::Reverse(form.letters.len()));
         *keys = Some(Arc::new(Needles(all)));
         ANY.store(true, Ordering::Release);
     }
@@ -71,7 +83,7 @@ fn needles() -> Option<Arc<Needles>> {
 }
 
 /// The forms in which a key is matched.
-fn forms(key: &str) -> Vec<Vec<u8>> {
+fn forms(key: &str) -> Vec<Needle> {
     let letters = |text: &str| Letters::of(text).map(|letter| letter.byte).collect::<Vec<u8>>();
     let mut forms = vec![letters(key), letters(&key.bytes().map(|byte| format!("{byte:02x}")).collect::<String>())];
     // Base64 depends on the position in the text, modulo 3. Characters that the key alone determines are matched.
@@ -81,8 +93,11 @@ fn forms(key: &str) -> Vec<Vec<u8>> {
         let to = (shift + key.len()) * 8 / 6;
         forms.push(letters(text.get(from..to).unwrap_or_default()));
     }
-    forms.retain(|form| form.len() >= SHORTEST);
-    forms
+    // The same part of each form.
+    let count = forms.first().map_or(0, Vec::len).max(1);
+    let begin = |form: &Vec<u8>| (form.len() * BEGINNING).div_ceil(count).min(form.len());
+    let needles = forms.into_iter().filter(|form| form.len() >= SHORTEST);
+    needles.map(|form| Needle { begin: begin(&form), letters: form }).collect()
 }
 
 impl Needles {
@@ -93,11 +108,13 @@ impl Needles {
         }
         let letters: Vec<u8> = Letters::of(text).map(|letter| letter.byte).collect();
         let mut found: Vec<(usize, usize)> = Vec::new();
-        for needle in self.0.iter().filter(|needle| needle.len() <= letters.len()) {
-            found.extend(memchr::memmem::find_iter(&letters, needle).map(|at| (at, at + needle.len())));
+        for Needle { letters: needle, begin } in &self.0 {
+            let equal = |at: usize| letters[at..].iter().zip(needle).take_while(|(a, b)| a == b).count();
+            let begins = memchr::memmem::find_iter(&letters, &needle[..*begin]);
+            found.extend(begins.map(|at| (at, at + equal(at))));
         }
         // While a text still grows, all of a key but its last letters would be visible.
-        for needle in &self.0 {
+        for Needle { letters: needle, .. } in &self.0 {
             let begun = (SHORTEST..needle.len().min(letters.len() + 1)).rev();
             let begun = begun.filter(|len| letters.ends_with(&needle[..*len])).max();
             found.extend(begun.map(|len| (letters.len() - len, letters.len())));
@@ -141,7 +158,7 @@ impl Needles {
         let (mut out, mut rest, mut any) = (String::with_capacity(json.len()), json, false);
         while let Some(open) = memchr::memchr(b'"', rest.as_bytes()) {
             let inner = &rest[open + 1..];
-            let close = super::string_end(inner.as_bytes());
+            let close = text::string_end(inner.as_bytes());
             let text = &inner[..close];
             out.push_str(&rest[..=open]);
             match self.masked(text) {
@@ -160,13 +177,13 @@ impl Needles {
     }
 
     fn open_end(&self, text: &str) -> usize {
-        let longest = self.0.iter().map(Vec::len).max().unwrap_or(0);
+        let longest = self.0.iter().map(|needle| needle.letters.len()).max().unwrap_or(0);
         let letters: Vec<Letter> = Letters::of(text).collect();
         let tail = &letters[letters.len().saturating_sub(longest)..];
         let bytes: Vec<u8> = tail.iter().map(|letter| letter.byte).collect();
         let begins = |at: &usize| {
             let rest = &bytes[*at..];
-            self.0.iter().any(|needle| needle.len() > rest.len() && needle.starts_with(rest))
+            self.0.iter().any(|needle| needle.letters.len() > rest.len() && needle.letters.starts_with(rest))
         };
         (0..bytes.len()).find(begins).map_or(0, |at| text.len() - tail[at].from)
     }
@@ -204,6 +221,10 @@ impl<'t> Letters<'t> {
         }
         if let Some(escape) = rest.strip_prefix('\\') {
             return match escape.as_bytes().first()? {
+                b'u' if escape.starts_with("u{") => {
+                    let end = escape.bytes().take(9).position(|byte| byte == b'}')?;
+                    Some((hex(escape.get(2..end)?)?, end + 2))
+                }
                 b'u' => fixed(2, 4),
                 b'x' => fixed(2, 2),
                 // Escapes of characters that are not letters.
@@ -220,18 +241,6 @@ impl<'t> Letters<'t> {
         };
         Some((code, 2 + end + 1))
     }
-
-    /// Bytes of an escape sequence of a terminal.
-    fn sequence(rest: &str) -> usize {
-        let mut chars = rest.chars().peekable();
-        let whole = rest.len();
-        match chars.next() {
-            Some('\u{1b}') => super::skip_escape(&mut chars),
-            Some('\u{9b}') => super::skip_csi(&mut chars),
-            _ => return 0,
-        }
-        whole - chars.map(char::len_utf8).sum::<usize>()
-    }
 }
 
 impl Iterator for Letters<'_> {
@@ -245,12 +254,13 @@ impl Iterator for Letters<'_> {
             let (byte, len) = match byte {
                 b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => (byte, 1),
                 b'%' | b'\\' | b'&' => Letters::written(&self.text[from..]).unwrap_or((b' ', 1)),
-                0x1b => (b' ', Letters::sequence(near(&self.text[from..])).max(1)),
-                0xc2 if bytes.get(from + 1) == Some(&0x9b) => {
-                    (b' ', Letters::sequence(near(&self.text[from..])).max(2))
-                }
+                0x1b => (b' ', text::sequence(&self.text[from..])),
                 _ if byte < 0x80 => (b' ', 1),
-                _ => (b' ', self.text[from..].chars().next().map_or(1, char::len_utf8)),
+                _ => self.text[from..].chars().next().map_or((b' ', 1), |c| match c {
+                    // Full-width letters and digits.
+                    '\u{ff01}'..='\u{ff5e}' => ((c as u32 - 0xfee0) as u8, c.len_utf8()),
+                    c => (b' ', text::sequence(&self.text[from..]).max(c.len_utf8())),
+                }),
             };
             self.at = from + len;
             if byte.is_ascii_alphanumeric() {
@@ -258,11 +268,6 @@ impl Iterator for Letters<'_> {
             }
         }
     }
-}
-
-/// Limits how far an escape sequence is read: one without an end would make the search quadratic.
-fn near(text: &str) -> &str {
-    super::head(text, 4096)
 }
 
 /// Returns a text with the keys masked.
@@ -289,17 +294,24 @@ mod tests {
         let unicode = KEY.chars().map(|c| format!("\\u{:04X}", c as u32)).collect::<String>();
         let percent = KEY.chars().map(|c| format!("%{:02x}", c as u32)).collect::<String>();
         let html = KEY.chars().map(|c| format!("&#{};&#x{:x};", 0x200b, c as u32)).collect::<String>();
+        let braces = KEY.chars().map(|c| format!("\\u{{{:x}}}", c as u32)).collect::<String>();
+        let wide = KEY.chars().filter_map(|c| char::from_u32(c as u32 + 0xfee0)).collect::<String>();
+        let long = KEY.chars().map(|c| format!("{c}\u{1b}]0;{}\u{7}", "x".repeat(5000))).collect::<String>();
         let hex = KEY.bytes().map(|b| format!("{b:02X}")).collect::<String>();
         let base64 = STANDARD.encode(format!("user:{KEY}"));
-        for text in [KEY, &KEY.to_uppercase(), &spread, &spaced, &hidden, &unicode, &percent, &html, &hex, &base64] {
+        let plain = [KEY, &KEY.to_uppercase(), &KEY[..20], &hex[..40], &base64[..40]];
+        for text in plain
+            .into_iter()
+            .chain([&*spread, &spaced, &hidden, &unicode, &percent, &html, &hex, &base64, &braces, &wide, &long])
+        {
             let masked = needles().masked(&format!("before {text} behind"));
             let masked = masked.unwrap_or_else(|| panic!("{text:?} is not found"));
             assert!(masked.starts_with("before ") && masked.ends_with(" behind") && masked.contains(MASK), "{masked}");
         }
         assert_eq!(needles().masked(&format!("a {KEY}, b {KEY}.")).as_deref(), Some("a ***, b ***."));
-        // A key prefix is masked at the end of the text, but not in its middle.
-        assert_eq!(needles().masked("so lsv2_pt_0123456789ab").as_deref(), Some("so ***"));
-        assert_eq!(needles().masked("so lsv2_pt_0123456789ab, no"), None);
+        // A shorter beginning is masked only at the end of the text, where the rest may follow.
+        assert_eq!(needles().masked("so lsv2_pt_01234567").as_deref(), Some("so ***"));
+        assert_eq!(needles().masked("so lsv2_pt_01234567, no"), None);
         assert_eq!(needles().masked("so lsv2_pt_01"), None);
     }
 

@@ -1,7 +1,7 @@
-//! Recognizes fields with secrets by their names: `Authorization`, `X-Api-Key`, `apiKey`, `OPENAI_API_KEY`.
+//! Recognizes secrets by the name of their field or variable: `Authorization`, `X-Api-Key`, `apiKey`, `OPENAI_API_KEY`.
 
-use super::patterns::is_hidden;
-use runtail_core::model::MASK;
+use super::MASK;
+use crate::text;
 
 /// The last words of a secret's name, in lower case.
 const LAST_WORDS: [&str; 42] = [
@@ -92,10 +92,10 @@ const UNITS: [&str; 19] = [
 /// Maximum length of a name in bytes. Anything longer is a text.
 const MAX_NAME: usize = 128;
 
-/// Returns whether the value of a field with this name is a secret.
-pub(super) fn is_secret(name: &str) -> bool {
+/// Returns whether the value of a field or variable with this name is a secret.
+pub fn is_secret(name: &str) -> bool {
     // A name that contains the mask is a redacted text, not a secret's name.
-    if name.len() > MAX_NAME || name.contains(MASK) {
+    if name.len() > MAX_NAME || !has_last_letters(name) || name.contains(MASK) {
         return false;
     }
     let words = words(name);
@@ -106,10 +106,27 @@ pub(super) fn is_secret(name: &str) -> bool {
     LAST_WORDS.iter().any(|last| ends(last)) || ENDS.iter().any(|end| words.ends_with(end))
 }
 
+/// Returns a regular expression that matches the end of every secret's name, and of some other names. A few short ends
+/// are searched faster than all names.
+pub fn pattern() -> String {
+    let all: Vec<&str> = LAST_WORDS.iter().chain(&ENDS).chain(&["key", "pass"]).copied().collect();
+    let is_shortest = |name: &&&str| !all.iter().any(|end| end.len() < name.len() && name.ends_with(end));
+    let names = all.iter().filter(is_shortest).map(|name| name.replace('_', "[^a-z0-9]{0,2}"));
+    format!("(?i:{})", names.collect::<Vec<_>>().join("|"))
+}
+
+/// Returns false only if a name doesn't end like a secret's. Most names don't, and this takes no memory.
+fn has_last_letters(name: &str) -> bool {
+    let end = name.trim_end_matches(|c: char| c.is_ascii() && !c.is_ascii_alphabetic()).as_bytes();
+    let Some(last) = end.last_chunk::<2>() else { return false };
+    let is_last = |known: &&str| known.as_bytes().ends_with(&last.map(|byte| byte.to_ascii_lowercase()));
+    !last.is_ascii() || LAST_WORDS.iter().chain(&ENDS).any(|known| is_last(known))
+}
+
 /// Returns the words of a name in lower case, joined by `_`, without a number at the end.
 fn words(name: &str) -> String {
     let mut words = String::with_capacity(name.len() + 4);
-    let mut chars = name.chars().filter(|c| !is_hidden(*c)).peekable();
+    let mut chars = name.chars().filter(|c| !text::is_invisible(*c)).peekable();
     let mut before = ' ';
     while let Some(c) = chars.next() {
         let begins = match before {
@@ -181,6 +198,8 @@ mod tests {
         ] {
             assert!(is_secret(name), "{name}: {}", words(name));
         }
+        let pattern = regex::Regex::new(&pattern()).unwrap();
+        assert!(LAST_WORDS.iter().chain(&ENDS).all(|name| is_secret(name) && pattern.is_match(name)), "{pattern}");
     }
 
     #[test]

@@ -1,15 +1,13 @@
 //! Masks the secrets that the control plane returns in clear, in records and in texts that repeat them.
 
+use super::{MASK, logins, names};
 use crate::text;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-/// The mask of a secret.
-pub const MASK: &str = text::keys::MASK;
-
 /// Returns whether a part of a value is masked, so that equal texts may stand for different values.
-pub(super) fn is_masked(value: &Value) -> bool {
+pub(crate) fn is_masked(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains(MASK),
         Value::Array(items) => items.iter().any(is_masked),
@@ -18,9 +16,8 @@ pub(super) fn is_masked(value: &Value) -> bool {
     }
 }
 
-/// Fields whose text is always a secret.
-const SECRET_FIELDS: [&str; 8] =
-    ["token", "access_token", "refresh_token", "id_token", "client_secret", "api_key", "password", "authorization"];
+/// The field whose `secret_key` is the name of an entry, not a key.
+pub(crate) const REFERENCES: &str = "secret_references";
 
 /// Minimum length, in bytes, of a record's secret to search for in other texts.
 const MIN_FOUND: usize = 8;
@@ -189,24 +186,16 @@ fn plain_texts<'v>(value: &'v Value, found: &mut HashSet<&'v str>) {
 /// Returns a text without credentials in URLs (`https://user:token@host`), as builds use them.
 fn without_userinfo(text: &str) -> Cow<'_, str> {
     let mut out = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find("://") {
-        let (head, tail) = rest.split_at(at + 3);
-        out.push_str(head);
-        // The authority ends at the first of these; in it, the last @ ends who signs in.
-        let end = tail.find(|c: char| matches!(c, '/' | '?' | '#' | '"' | '\'' | '<' | '>') || c.is_whitespace());
-        let authority = &tail[..end.unwrap_or(tail.len())];
-        if let Some(user) = authority.rfind('@') {
-            out.push_str(MASK);
-            rest = &tail[user..];
-        } else {
-            rest = tail;
-        }
+    let mut from = 0;
+    for login in logins(text) {
+        out.push_str(&text[from..login.start]);
+        out.push_str(MASK);
+        from = login.end;
     }
-    if out.is_empty() {
+    if from == 0 {
         return Cow::Borrowed(text);
     }
-    out.push_str(rest);
+    out.push_str(&text[from..]);
     Cow::Owned(out)
 }
 
@@ -260,7 +249,7 @@ pub fn secret_texts(value: &Value) -> Vec<&str> {
         match value {
             Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
             Value::Object(fields) => {
-                for (name, value) in fields {
+                for (name, value) in fields.iter().filter(|(name, _)| *name != REFERENCES) {
                     match holds_secrets(name, value) || is_secret(name, value) {
                         true => held(value, found),
                         false => collect(value, found),
@@ -282,14 +271,14 @@ fn is_open(name: &str) -> bool {
 
 /// Whether a field holds a list or a map of secrets. The variables of a container (`env`) count as such; where that is a
 /// word, it names an environment.
-pub(super) fn holds_secrets(name: &str, value: &Value) -> bool {
+pub(crate) fn holds_secrets(name: &str, value: &Value) -> bool {
     matches!(name, "secrets" | "env_vars" | "environment_variables")
         || name == "env" && (value.is_array() || value.is_object())
 }
 
-/// Whether a field's text is a secret.
-pub(super) fn is_secret(name: &str, value: &Value) -> bool {
-    SECRET_FIELDS.contains(&name) && value.is_string()
+/// Returns whether the value of a field is a secret. The fields of an object or a list are judged by their own names.
+pub(crate) fn is_secret(name: &str, value: &Value) -> bool {
+    matches!(value, Value::String(_) | Value::Number(_)) && names::is_secret(name)
 }
 
 /// Replaces every secret in an answer of the control plane: the values of `secrets` and `env_vars` (lists of
@@ -298,7 +287,7 @@ pub fn mask_secrets(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(mask_secrets),
         Value::Object(fields) => {
-            for (name, value) in fields {
+            for (name, value) in fields.iter_mut().filter(|(name, _)| *name != REFERENCES) {
                 if holds_secrets(name, value) {
                     mask_values(value);
                 } else if is_secret(name, value) {
@@ -426,6 +415,17 @@ mod tests {
             let left = secrets.scrub(text);
             assert!(left.contains(MASK) && !left.contains("can") && !left.contains("x\""), "{text}: {left}");
         }
+    }
+
+    #[test]
+    fn fields_with_a_secret_name_are_masked_in_any_spelling() {
+        let mut record = json!({"cookie": "canary-1", "jwt": "canary-2", "X-Api-Key": "canary-3", "dbPassword": 1234567890,
+            "config": {"OPENAI_API_KEY": "canary-4", "max_tokens": 5, "token": {"type": "string"}}, "secret_name": "open"});
+        let expected = json!({"cookie": "***", "jwt": "***", "X-Api-Key": "***", "dbPassword": "***",
+            "config": {"OPENAI_API_KEY": "***", "max_tokens": 5, "token": {"type": "string"}}, "secret_name": "open"});
+        let logged = Secrets::of_records(&[&record]).scrub("set canary-1, canary-4");
+        mask_record(&mut record);
+        assert_eq!((record, logged.as_str()), (expected, "set ***, ***"));
     }
 
     #[test]
