@@ -258,7 +258,7 @@ async fn rows_that_are_not_records_are_skipped_and_counted() {
     let server = listing(move |_| json(200, value!([null, row, 7]))).await;
     let ended = runtail(write_config(&agent_profile("lab", &server.url)).path(), &["inbox"]).await.expect(0);
     assert_eq!(ended.rows()[0]["thread_id"], "t");
-    let says = "lab: 2 rows that are not records were skipped in the list of threads with the status interrupted";
+    let says = "lab: 2 rows of the list of threads with the status interrupted couldn't be read: a row is not a record";
     assert!(ended.err.contains(says), "{}", ended.err);
 }
 

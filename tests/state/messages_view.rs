@@ -179,10 +179,10 @@ fn only_start_and_end_of_long_reasoning_are_rendered() {
 /// Cases 01, 09a and 11: halves of a surrogate pair in two tokens or without a partner, numbers that JSON doesn't have, equal keys.
 #[test]
 fn json_that_a_strict_parser_refuses_is_shown() {
-    for (case, shown, view, other) in [
-        ("01-emoji-halves", "Deployed 🚀 ok. Broken: x\u{fffd} y", "7", "\\ud83d"),
-        ("09a-nan-in-stream", "Scored.", "3", "label \"ok NaN\""),
-        ("11-duplicate-keys", "final answer", "3", "messages"),
+    for (case, shown) in [
+        ("01-emoji-halves", "Deployed 🚀 ok. Broken: x\u{fffd} y"),
+        ("09a-nan-in-stream", "Scored."),
+        ("11-duplicate-keys", "final answer"),
     ] {
         let mut dash = demo_like((120, 40));
         dash.open_thread();
@@ -190,8 +190,5 @@ fn json_that_a_strict_parser_refuses_is_shown() {
         dash.receive(std::fs::read(path).unwrap());
         let words = dash.words();
         assert!(words.contains(shown) && !words.contains("draft"), "{words}");
-        dash.keys(view);
-        let words = dash.words();
-        assert!(words.contains(other), "{words}");
     }
 }

@@ -343,8 +343,11 @@ impl AgentServer {
     /// tried and remembered.
     async fn pages<T: DeserializeOwned>(&self, list: List<'_>, kept: impl Fn(T) -> T) -> Result<Vec<T>, ApiError> {
         let (what, limit, offset) = match list {
-            List::Assistants { limit, offset } => ("assistants", limit, offset),
-            List::Threads(query) => ("threads", query.limit, query.offset),
+            List::Assistants { limit, offset } => ("assistants".into(), limit, offset),
+            List::Threads(query) => {
+                let status = query.status.as_ref().map(|status| format!(" with the status {status}"));
+                (format!("threads{}", status.unwrap_or_default()), query.limit, query.offset)
+            }
         };
         let (mut rows, mut unread) = (Vec::new(), UnreadRows::default());
         let mut received = Received::default();
@@ -373,7 +376,7 @@ impl AgentServer {
                 return Err(error);
             }
         }
-        self.quirks.note_unread_rows(unread.sentence(what));
+        self.quirks.note_unread_rows(unread.sentence(&what));
         Ok(rows)
     }
 
