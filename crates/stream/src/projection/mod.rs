@@ -11,6 +11,7 @@ mod landmarks;
 mod lifecycle;
 mod message;
 mod message_builder;
+mod message_lists;
 mod messages;
 mod metrics;
 mod missed;
