@@ -73,6 +73,7 @@ fn with_questions(interrupts: &[Value]) -> Value {
     case["state"]["tasks"] = interrupts.iter().enumerate().map(task).collect();
     case["state"]["interrupts"] = json!(interrupts);
     case["thread"]["interrupts"] = json!({"task": interrupts});
+    case["thread"]["thread_id"] = json!(THREAD);
     case
 }
 
@@ -143,7 +144,7 @@ impl World {
     fn listed(&self) -> (String, String) {
         let rows = runtail(self.server.url.as_str(), &["inbox", "-o", "jsonl"]).expect(0).json_lines();
         let text = |name: &str| rows[0][name].as_str().unwrap_or_default().to_string();
-        let start = format!("runtail --url {} ", self.server.url.as_str().trim_end_matches('/'));
+        let start = format!("runtail --url {} ", self.server.url);
         (text("question"), text("command").trim_start_matches(&start).to_string())
     }
 
