@@ -51,6 +51,8 @@ impl Exit {
         match error.kind {
             Kind::Unauthorized | Kind::Forbidden | Kind::ReadOnly => Exit::Forbidden,
             Kind::Refused | Kind::NoKey => Exit::Usage,
+            // The server refused the change: the network is fine.
+            Kind::RateLimited(_) if error.at.is_write => Exit::Failed,
             _ if error.is_transient() => Exit::Network,
             _ => Exit::Failed,
         }

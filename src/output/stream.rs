@@ -515,7 +515,13 @@ impl Seen {
                 Some(error) if error.kind == Kind::OneReader => {
                     return Err(Failure::new(Exit::Failed, format!("{error}\n  add --shared to read it anyway")));
                 }
-                Some(error) => return Err(Failure::new(gave_up(&error), error.to_string())),
+                Some(error) => {
+                    let exit = match gave_up(&error) {
+                        Exit::Failed if end.gaps > 0 => Exit::Network,
+                        exit => exit,
+                    };
+                    return Err(Failure::new(exit, error.to_string()));
+                }
                 None => {
                     say("the stream ended; the run's outcome is unknown");
                     if end.gaps > 0 { Exit::Network } else { Exit::Failed }

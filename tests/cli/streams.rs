@@ -1026,6 +1026,23 @@ async fn contract_only_servers_get_outcomes_from_the_stream() {
 }
 
 #[tokio::test]
+async fn an_unknown_outcome_after_a_gap_is_a_network_failure() {
+    // The connection breaks in the middle of an event, and then the server no longer has the run.
+    const CUT: &str = "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\n\nevent: values\ndata: {";
+    let server = contract_only(CUT).await;
+    let ended = runtail(configured(&server).path(), &["run", "agent", "--input", "{}"]).await;
+    assert_eq!(ended.code, 5, "{}\n{}", ended.err, ended.out);
+    assert!(ended.out.contains(r#""outcome":"unknown""#), "{}", ended.out);
+}
+
+#[tokio::test]
+async fn a_refused_change_is_no_network_failure() {
+    let server = Server::start(|_| json(429, r#"{"detail":"too many threads"}"#)).await;
+    let ended = runtail(configured(&server).path(), &["threads", "create"]).await;
+    assert!(ended.code == 1 && ended.err.contains("429: too many threads"), "{}: {}", ended.code, ended.err);
+}
+
+#[tokio::test]
 async fn text_output_orders_tool_calls_and_labels_each_message_once() {
     // As JavaScript sends it with subgraphs: a namespace for each node, and no sign that a message is complete.
     let events = concat!(

@@ -92,18 +92,19 @@ async fn lists_are_bounded_by_memory() {
     assert_eq!(listing.items.len(), 200);
     assert!(listing.incomplete.unwrap().detail.contains("exceeds the memory limit after 200 deployments"));
     let error = server.control().revision_rows("d", 1000).await.unwrap_err();
-    assert!(error.detail.contains("memory limit after the newest 200 revisions"), "{error:?}");
+    assert!(error.detail.contains("memory limit after 200 revisions"), "{error:?}");
     let agent = server.agent();
     assert_eq!(agent.assistants(100, 0).await.unwrap().len(), 100);
     let error = agent.assistants(1000, 0).await.unwrap_err();
-    assert!(error.detail.contains("memory limit after 200 rows"), "{error:?}");
+    assert!(error.detail.contains("memory limit after 200 assistants"), "{error:?}");
 }
 
 #[tokio::test]
-async fn a_row_that_is_not_a_record_is_an_error() {
+async fn a_row_that_is_not_a_record_is_left_out() {
     let server = Server::start(|_| json(200, r#"[{"thread_id":"a"},7]"#)).await;
-    let error = server.agent().thread_rows(&ThreadQuery::default()).await.unwrap_err();
-    assert!(error.detail.contains("a row is not a record: 7"), "{error:?}");
+    let agent = server.agent();
+    assert_eq!(agent.thread_rows(&ThreadQuery::default()).await.unwrap().len(), 1);
+    assert!(agent.unread_rows()[0].contains("a row is not a record: 7"));
 }
 
 #[tokio::test]
@@ -111,7 +112,7 @@ async fn lists_of_servers_without_paging_are_read() {
     let server = Server::start(|_| json(200, numbered(0, 100))).await;
     let rows = server.control().deployment_rows(&DeploymentQuery::default()).await.unwrap();
     assert_eq!(rows.items.len(), 100);
-    assert!(rows.incomplete.unwrap().detail.contains("repeats a page"));
+    assert!(rows.incomplete.unwrap().detail.contains("repeats its pages"));
     assert!(server.control().deployments(&DeploymentQuery::default()).await.is_err());
     // One that sends everything at once as a plain list, and ignores the paging parameters.
     let server = Server::start(|_| json(200, &numbered(0, 130)["resources"])).await;
@@ -141,7 +142,7 @@ async fn revisions_are_sorted_newest_first() {
     let response = server.control().revisions("mixed", 10).await.unwrap();
     assert_eq!((ids(&response.items).join(""), response.was_sorted), ("cba?".into(), false));
     assert_eq!(server.control().revisions("sorted", 2).await.unwrap().items.len(), 2);
-    assert_eq!(server.seen()[0].query, "limit=10");
+    assert_eq!(server.seen()[0].query, "limit=10&offset=0");
 }
 
 #[tokio::test]

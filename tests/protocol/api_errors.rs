@@ -53,7 +53,7 @@ async fn errors_as_shown_to_the_user() {
     assert_eq!(
         error.to_string(),
         format!(
-            "test: GET {host}/api-host/v2/deployments: the server rejected a field\n  query.limit: too large (request req-1)"
+            "test: GET {host}/api-host/v2/deployments: 422: the server rejected a field\n  query.limit: too large (request req-1)"
         )
     );
     let error = listing(404, "application/json", r#"{"detail":"Not Found"}"#).await;

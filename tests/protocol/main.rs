@@ -4,6 +4,7 @@ mod aegra;
 mod api;
 mod api_errors;
 mod authentication;
+mod contract_only;
 mod doctor;
 mod http2;
 mod journal;

@@ -100,7 +100,7 @@ fn ignored_offset_is_reported() {
     let term = server.open(140, 40);
     term.wait_for("here ◐ partial");
     term.keys("!");
-    term.wait_for("repeats a page");
+    term.wait_for("repeats its pages");
 }
 
 #[test]

@@ -479,7 +479,7 @@ fn check(server: &Server, case: &Case, begin: Option<Begin>, messages: &str) {
         if server.kind != Contract {
             term.keys(&format!(":{thread}\r"));
             term.keys("r");
-            term.wait_for("■ deleted");
+            term.wait_for("■ not found");
         }
     }
 }

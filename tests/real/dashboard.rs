@@ -270,7 +270,7 @@ fn the_page_of_a_deleted_thread_shows_deleted() {
         let (status, _) = runtail_testkit::server::request_at(address, "DELETE", &format!("/threads/{thread}"), None);
         assert!((200..300).contains(&status), "{status}");
         term.keys("r");
-        term.wait_for("■ deleted");
+        term.wait_for("■ not found");
         term.keys("a");
         term.wait_until("no answer to a thread that is gone", |term| !term.screen().contains("Answer as"));
         quit(&mut term);

@@ -169,3 +169,19 @@ fn what_could_not_be_read_is_not_called_empty() {
         assert!(!screen.contains("No m") && !screen.contains("Following this thread"), "{view}: {screen}");
     }
 }
+
+#[test]
+fn what_was_before_the_page_was_opened_is_no_gap() {
+    let gap = |why: &str| Item::Record(Record::Gap { at: jiff::Timestamp::UNIX_EPOCH, why: why.into() });
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    dash.items(vec![gap("joined at 14:02:07; earlier output isn't available")]);
+    dash.capture_now("agent-values");
+    assert!(!dash.screen().contains("gap ·"), "{}", dash.screen());
+    for view in ["8", "5<Home>"] {
+        dash.keys(view);
+        assert!(dash.screen().contains("joined at 14:02:07; earlier output isn't available"), "{}", dash.screen());
+    }
+    dash.items(vec![gap("disconnected for 3s; the server sends no ids to resume from")]);
+    assert!(dash.screen().contains("? 1 gap · 8"), "{}", dash.screen());
+}

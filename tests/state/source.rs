@@ -575,6 +575,25 @@ fn gaps_report_the_length_of_the_outage() {
     assert_eq!(gaps(&items), 1);
 }
 
+/// Case 19: an idle thread stream that is closed cleanly after 3 s each time.
+#[test]
+fn gaps_report_only_the_time_without_a_connection() {
+    let mut connections: Vec<Connect> = (0..5).map(|_| Ok((vec![(3, "")], Tail::End))).collect();
+    connections.push(Err(failure(Kind::Forbidden)));
+    let mut transport = script(connections, vec![RunState::Endless; 5]);
+    transport.endless = true;
+    let retries = runtail_stream::Retries {
+        base: Duration::from_millis(700),
+        cap: Duration::from_millis(700),
+        ..runtail_stream::Retries::default()
+    };
+    let items = collect(transport, SourceOptions { retries, ..SourceOptions::default() });
+    for why in gap_reasons(&items) {
+        let outage = why.strip_prefix("disconnected for ").and_then(|rest| rest.split_once("s;")).unwrap().0;
+        assert!(outage.parse::<f64>().unwrap() <= 0.8, "{why}");
+    }
+}
+
 #[test]
 fn forgotten_run_is_not_rejoined() {
     for (end, outcome, lost) in [

@@ -19,15 +19,19 @@ pub use runs::CancelAction;
 
 use super::answer::Service;
 use super::http::{Call, Http, MAX_BODY, REQUEST_TIMEOUT, join};
+use super::lost_start::MARK;
+use super::pages::{NextPage, Page, PageRequest, Pages};
 use super::response::Answer;
-use super::rows::{Received, Row, UnreadRows};
+use super::rows::UnreadRows;
 use super::{ApiError, EventStream, Kind, Retry};
 use reqwest::{Method, Url};
 use runtail_core::model::{Assistant, RunCreate, ThreadSort};
 use runtail_core::text;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::convert::identity;
+use std::future::Future;
 use std::sync::Arc;
 
 /// The fields of a thread in a list: all but its values, which may be megabytes each. All servers with `select` accept
@@ -155,11 +159,24 @@ impl Default for ThreadQuery {
     }
 }
 
-/// A paginated list, and the requested rows.
-#[derive(Clone, Copy)]
-enum List<'q> {
-    Assistants { limit: usize, offset: usize },
-    Threads(&'q ThreadQuery),
+/// The fields of a start that we add, and that the contract doesn't have.
+const OPTIONS: [&str; 3] = ["stream_resumable", "on_disconnect", "metadata"];
+
+/// Returns whether an invalid request was refused for one of our optional fields.
+fn names_option(error: &ApiError) -> bool {
+    let Kind::Invalid(fields) = &error.kind else { return false };
+    fields.iter().chain([&error.detail]).any(|said| OPTIONS.iter().any(|name| said.contains(name)))
+}
+
+/// Removes our optional fields from a start, but not the user's metadata. Returns whether it had any.
+fn remove_options(body: &mut Value) -> bool {
+    let Some(fields) = body.as_object_mut() else { return false };
+    let before = fields.len();
+    fields.retain(|name, value| {
+        let is_ours = |metadata: &Map<String, Value>| metadata.keys().all(|key| key == MARK);
+        !OPTIONS.contains(&&**name) || (name == "metadata" && !value.as_object().is_some_and(is_ours))
+    });
+    fields.len() < before
 }
 
 /// Parses the response to `GET /info` (agent-server reference §6).
@@ -224,12 +241,18 @@ impl AgentServer {
 
     /// Returns assistants in the server's order, with one request per page.
     pub async fn assistants(&self, limit: usize, offset: usize) -> Result<Vec<Assistant>, ApiError> {
-        self.pages(List::Assistants { limit, offset }, identity).await
+        self.rows(self.assistant_pages(limit, offset)).await
     }
 
     /// Like [`AgentServer::assistants`], as received.
     pub async fn assistant_rows(&self, limit: usize, offset: usize) -> Result<Vec<Value>, ApiError> {
-        self.pages(List::Assistants { limit, offset }, identity).await
+        self.rows(self.assistant_pages(limit, offset)).await
+    }
+
+    fn assistant_pages(&self, limit: usize, offset: usize) -> Pages<'_> {
+        self.pages("assistants", None, (limit, offset), usize::MAX, move |limit, offset| async move {
+            self.search(&["assistants", "search"], &json!({"limit": limit, "offset": offset})).await
+        })
     }
 
     /// Returns an assistant as received.
@@ -271,8 +294,18 @@ impl AgentServer {
             Some(thread) => self.url(&Method::POST, &["threads", thread, "runs", "stream"])?,
             None => self.url(&Method::POST, &["runs", "stream"])?,
         };
-        let body = self.run_body(&url, body)?;
-        self.http.open(Method::POST, url, Some(&body), None).await
+        let mut body = self.run_body(&url, body)?;
+        if self.quirks.refuses_options() {
+            remove_options(&mut body);
+        }
+        match self.http.open(Method::POST, url.clone(), Some(&body), None).await {
+            // It was refused, so nothing was started.
+            Err(error) if names_option(&error) && remove_options(&mut body) => {
+                self.quirks.note_refused_options();
+                self.http.open(Method::POST, url, Some(&body), None).await
+            }
+            result => result,
+        }
     }
 
     pub(super) fn run_body(&self, url: &Url, body: &RunCreate) -> Result<Value, ApiError> {
@@ -339,54 +372,63 @@ impl AgentServer {
         self.http.open(Method::GET, url, None, last_event_id).await
     }
 
-    /// Reads a paginated list by limit and offset, and keeps `kept` of each row. If a page size is rejected, a smaller one is
-    /// tried and remembered.
-    async fn pages<T: DeserializeOwned>(&self, list: List<'_>, kept: impl Fn(T) -> T) -> Result<Vec<T>, ApiError> {
-        let (what, limit, offset) = match list {
-            List::Assistants { limit, offset } => ("assistants".into(), limit, offset),
-            List::Threads(query) => {
-                let status = query.status.as_ref().map(|status| format!(" with the status {status}"));
-                (format!("threads{}", status.unwrap_or_default()), query.limit, query.offset)
-            }
-        };
-        let (mut rows, mut unread) = (Vec::new(), UnreadRows::default());
-        let mut received = Received::default();
-        let mut read = 0;
-        while read < limit {
-            let wanted = (limit - read).min(self.quirks.largest_page());
-            let page = (wanted, offset + read);
-            let answer = match self.page(list, page).await {
-                Err(error) if matches!(error.kind, Kind::Invalid(_)) && self.quirks.page_refused(wanted) => continue,
-                answer => answer?,
-            };
-            let page: Vec<Row> = answer.json()?;
-            read += page.len();
-            let is_last = page.is_empty() || (page.len() < wanted && !answer.has_next_page());
-            rows.extend(received.new_of(page).iter().filter_map(|row| unread.parse(row)).map(&kept));
-            if is_last && rows.is_empty() && !unread.why.is_empty() {
-                return Err(answer.odd(&unread.why));
-            }
-            if is_last {
-                break;
-            }
-            if received.is_full() {
-                let n = rows.len();
-                let mut error = answer.odd(&format!("the list exceeds the memory limit after {n} rows"));
-                error.hint = Some("request fewer of them (--limit)".into());
-                return Err(error);
-            }
-        }
-        self.quirks.note_unread_rows(unread.sentence(&what));
-        Ok(rows)
+    /// Returns the pages of a list, whose rows are in the field `field` or are the whole answer. If a page size is rejected, a
+    /// smaller one is tried and remembered.
+    pub(super) fn pages<'a, F>(
+        &'a self,
+        what: impl Into<Cow<'static, str>>,
+        field: Option<&'static str>,
+        range: (usize, usize),
+        page_size: usize,
+        request: impl Fn(usize, usize) -> F + Send + Sync + 'a,
+    ) -> Pages<'a>
+    where
+        F: Future<Output = Result<Answer, ApiError>> + Send + 'a,
+    {
+        let request = Arc::new(request);
+        Pages::new(what, range, page_size, move |PageRequest { limit: wanted, offset, .. }| {
+            let request = request.clone();
+            Box::pin(async move {
+                loop {
+                    let limit = wanted.min(self.quirks.largest_page());
+                    let answer = match request(limit, offset).await {
+                        Err(error) if matches!(error.kind, Kind::Invalid(_)) && self.quirks.page_refused(limit) => {
+                            continue;
+                        }
+                        answer => answer?,
+                    };
+                    let rows = match field {
+                        Some(field) => answer.rows(field)?,
+                        None => answer.json()?,
+                    };
+                    let has_more = answer.has_next_page() || rows.len() > limit;
+                    let next = if has_more { NextPage::IfAny } else { NextPage::IfFull };
+                    return Ok(Page { answer, rows, limit, next });
+                }
+            })
+        })
     }
 
-    async fn page(&self, list: List<'_>, (limit, offset): (usize, usize)) -> Result<Answer, ApiError> {
-        match list {
-            List::Assistants { .. } => {
-                self.search(&["assistants", "search"], &json!({"limit": limit, "offset": offset})).await
-            }
-            List::Threads(query) => self.search_threads(&ThreadQuery { limit, offset, ..query.clone() }).await,
+    /// Reads the records of a list.
+    pub(super) async fn rows<T: DeserializeOwned>(&self, pages: Pages<'_>) -> Result<Vec<T>, ApiError> {
+        self.records(pages, identity).await
+    }
+
+    /// Reads the records of a list, and keeps `kept` of each.
+    async fn records<T: DeserializeOwned>(
+        &self,
+        mut pages: Pages<'_>,
+        kept: impl Fn(T) -> T,
+    ) -> Result<Vec<T>, ApiError> {
+        let (mut rows, mut unread) = (Vec::new(), UnreadRows::default());
+        while let Some(page) = pages.next_new().await? {
+            rows.extend(page.iter().filter_map(|row| unread.parse(row)).map(&kept));
         }
+        if rows.is_empty() && !unread.why.is_empty() {
+            return Err(pages.odd(&unread.why));
+        }
+        self.quirks.note_unread_rows(unread.sentence(&pages.what));
+        Ok(rows)
     }
 
     /// Returns a document of the server, such as the description of its calls.
@@ -435,10 +477,32 @@ impl AgentServer {
         reads: bool,
         max_body: usize,
     ) -> Result<Answer, ApiError> {
+        let optional = self.optional_call(&method, &url).filter(|_| reads);
+        if let Some(error) = optional.as_deref().and_then(|call| self.quirks.missing(call)) {
+            return Err(error);
+        }
         let (plane, retry, timeout) = (Service::Agent, self.retry, REQUEST_TIMEOUT);
         let call =
             Call { plane, method, url, body, about: None, expect, is_list: false, reads, retry, timeout, max_body };
-        self.http.call(call).await
+        let answer = self.http.call(call).await;
+        match &answer {
+            Err(error) if error.kind == Kind::NoConnection => self.quirks.forget_missing(),
+            Err(error) if error.may_lack_call() => {
+                optional.into_iter().for_each(|call| self.quirks.note_missing(&call, error.clone()));
+            }
+            _ => {}
+        }
+        answer
+    }
+
+    /// Returns the name of a call without ids: its 404 means that the server lacks the call.
+    fn optional_call(&self, method: &Method, url: &Url) -> Option<String> {
+        let path = url.path().strip_prefix(self.base.path().trim_end_matches('/'))?.trim_start_matches('/');
+        let has_no_id = match *method {
+            Method::GET => !path.contains('/'),
+            _ => matches!(path.rsplit_once('/'), Some((_, "search" | "count" | "namespaces"))),
+        };
+        has_no_id.then(|| format!("{method} {path}"))
     }
 
     pub(super) fn url(&self, method: &Method, parts: &[&str]) -> Result<Url, ApiError> {

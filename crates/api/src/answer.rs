@@ -87,7 +87,10 @@ pub(super) fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8], mut 
         403 => Kind::Forbidden,
         404 => Kind::NotFound,
         409 => Kind::Conflict,
-        400 | 422 => Kind::Invalid(said.fields),
+        code @ (400 | 422) => {
+            at.status = Some(code);
+            Kind::Invalid(said.fields)
+        }
         429 => Kind::RateLimited(asked()),
         code @ 500..=599 => Kind::Server(code),
         code => Kind::Status(code),

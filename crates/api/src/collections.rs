@@ -2,14 +2,12 @@
 //! Integrations, Listeners, Auth service).
 
 use super::control_plane::ControlPlane;
-use super::pages::{List, MAX_PAGES, PAGE, Pages};
-use super::rows::Received;
+use super::pages::{List, NextPage, PAGE, Page, PageRequest, Pages};
 use super::{ApiError, Kind, Listing};
 use runtail_core::model::{Collection, GithubApp};
 use runtail_core::text;
 use serde::Deserialize;
 use serde_json::Value;
-use std::collections::HashSet;
 
 /// How a list is paginated.
 enum Paging {
@@ -99,8 +97,11 @@ impl ControlPlane {
         };
         let list = List { parts: parts(of), query, is_main: false, what: of.plural() };
         match paging(of) {
-            Paging::Offset => Pages::new(self.clone(), list).all().await,
-            Paging::Cursor => self.by_cursor(&list).await,
+            Paging::Offset => {
+                let pages = self.pages(list, usize::MAX).ahead(Self::MAX_CONCURRENCY);
+                pages.all(|row| self.read_row(row)).await
+            }
+            Paging::Cursor => self.by_cursor(list).all(|row| self.read_row(row)).await,
             Paging::Whole => {
                 let rows = self.page(&list, &[]).await?.rows("data")?;
                 let items = rows.iter().map(|row| self.read_row(row)).collect::<Result<_, _>>()?;
@@ -109,48 +110,23 @@ impl ControlPlane {
         }
     }
 
-    /// Reads a list with cursors. A failure of the first page is an error; after a failure of a later page the rows before it
-    /// are returned.
-    async fn by_cursor(&self, list: &List) -> Result<Listing<Value>, ApiError> {
+    /// Returns the pages of a list with cursors.
+    fn by_cursor(&self, list: List) -> Pages<'_> {
         #[derive(Deserialize)]
         struct Next {
             next_cursor: Option<Value>,
         }
-        let (mut items, mut seen, mut cursor) = (Vec::new(), HashSet::new(), None::<String>);
-        let mut received = Received::default();
-        for _ in 0..MAX_PAGES {
-            let size = ("page_size", PAGE.to_string());
-            let paging: Vec<_> = std::iter::once(size).chain(cursor.clone().map(|cursor| ("cursor", cursor))).collect();
-            let page = match self.page(list, &paging).await {
-                Ok(answer) => {
-                    let next =
-                        answer.json::<Next>().ok().and_then(|next| Some(next.next_cursor?.as_str()?.to_string()));
-                    let rows = answer.rows("items").map(|rows| received.new_of(rows));
-                    let rows =
-                        rows.and_then(|rows| rows.iter().map(|row| self.read_row(row)).collect::<Result<Vec<_>, _>>());
-                    rows.map(|rows| (answer, rows, next))
-                }
-                Err(error) => Err(error),
-            };
-            let (answer, rows, next) = match page {
-                Ok(page) => page,
-                Err(error) if cursor.is_none() => return Err(error),
-                Err(error) => return Ok(Listing { items, incomplete: Some(error) }),
-            };
-            items.extend(rows);
-            cursor = next.filter(|cursor| !cursor.is_empty());
-            match &cursor {
-                None => return Ok(Listing { items, incomplete: None }),
-                Some(cursor) if !seen.insert(cursor.clone()) => {
-                    let why = format!("the server repeats its pages; there may be more {}", list.what);
-                    return Ok(Listing { items, incomplete: Some(answer.odd(&why)) });
-                }
-                Some(_) if received.is_full() => break,
-                Some(_) => {}
-            }
-        }
-        let why = format!("more than {} {}; the rest was skipped", items.len(), list.what);
-        Ok(Listing { items, incomplete: Some(self.odd(why)) })
+        Pages::new(list.what, (usize::MAX, 0), PAGE, move |PageRequest { limit, cursor, .. }| {
+            let list = list.clone();
+            Box::pin(async move {
+                let size = ("page_size", limit.to_string());
+                let paging: Vec<_> = std::iter::once(size).chain(cursor.map(|cursor| ("cursor", cursor))).collect();
+                let answer = self.page(&list, &paging).await?;
+                let next = answer.json::<Next>().ok().and_then(|next| Some(next.next_cursor?.as_str()?.to_string()));
+                let next = NextPage::Cursor(next.filter(|cursor| !cursor.is_empty()));
+                Ok(Page { rows: answer.rows("items")?, answer, limit, next })
+            })
+        })
     }
 }
 

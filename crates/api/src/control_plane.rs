@@ -3,9 +3,8 @@
 use super::answer::Service;
 use super::http::{Call, Http, MAX_BODY, REQUEST_TIMEOUT, join};
 use super::logs::LogCalls;
-use super::pages::{List, PAGE, Pages};
+use super::pages::{List, NextPage, PAGE, Page, PageRequest, Pages};
 use super::response::Answer;
-use super::rows::Received;
 use super::{ApiError, Kind, Place, Retry};
 use reqwest::{Method, Url};
 use runtail_core::model::{Deployment, Revision};
@@ -103,12 +102,25 @@ impl ControlPlane {
 
     /// Returns all deployments as received, secrets included; see [`Pages`].
     pub async fn deployment_rows(&self, query: &DeploymentQuery) -> Result<Listing<Value>, ApiError> {
-        self.deployment_pages(query).all().await
+        self.deployment_pages(query).all(|row| self.read_row(row)).await
     }
 
     /// Returns the pages of all deployments.
-    pub fn deployment_pages(&self, query: &DeploymentQuery) -> Pages {
-        Pages::new(self.clone(), query.list())
+    pub fn deployment_pages(&self, query: &DeploymentQuery) -> Pages<'static> {
+        self.pages(query.list(), usize::MAX).ahead(Self::MAX_CONCURRENCY)
+    }
+
+    /// Returns the pages of a list by limit and offset.
+    pub(super) fn pages(&self, list: List, limit: usize) -> Pages<'static> {
+        let (control_plane, what) = (self.clone(), list.what);
+        Pages::new(what, (limit, 0), PAGE, move |PageRequest { limit, offset, .. }| {
+            let (control_plane, list) = (control_plane.clone(), list.clone());
+            Box::pin(async move {
+                let paging = [("limit", limit.to_string()), ("offset", offset.to_string())];
+                let answer = control_plane.page(&list, &paging).await?;
+                Ok(Page { rows: answer.rows("resources")?, answer, limit, next: NextPage::IfFull })
+            })
+        })
     }
 
     /// Parses a revision.
@@ -151,29 +163,12 @@ impl ControlPlane {
 
     /// Returns the newest revisions as received.
     pub async fn revision_rows(&self, id: &str, limit: usize) -> Result<Revisions<Value>, ApiError> {
-        let mut items: Vec<Value> = Vec::new();
-        let mut received = Received::default();
-        while items.len() < limit {
-            let page = PAGE.min(limit - items.len());
-            let mut url = self.url(&Method::GET, &["v2", "deployments", id, "revisions"])?;
-            url.query_pairs_mut().append_pair("limit", &page.to_string());
-            if !items.is_empty() {
-                url.query_pairs_mut().append_pair("offset", &items.len().to_string());
-            }
-            let answer = self.call(Method::GET, url, None, &[200], false).await?;
-            let rows = answer.rows("resources")?;
-            let count = rows.len();
-            let before = items.len();
-            for row in received.new_of(rows) {
+        let parts = ["v2", "deployments", id, "revisions"].map(String::from).to_vec();
+        let list = List { parts, query: Vec::new(), is_main: false, what: "revisions" };
+        let (mut pages, mut items) = (self.pages(list, limit), Vec::new());
+        while let Some(rows) = pages.next_new().await? {
+            for row in rows {
                 items.push(self.read_row(&row)?);
-            }
-            if count != page || items.len() == before {
-                break;
-            }
-            if received.is_full() {
-                return Err(
-                    self.odd(format!("the list exceeds the memory limit after the newest {} revisions", items.len()))
-                );
             }
         }
         let was_sorted = newest_first(&mut items);

@@ -75,6 +75,10 @@ pub struct Place {
     pub request_id: Option<String>,
     /// The `Retry-After` of a 5xx; that of a 429 is in its kind.
     pub retry_after: Option<Duration>,
+    /// The status of an invalid request: 400 or 422.
+    pub status: Option<u16>,
+    /// Whether it was to change something.
+    pub is_write: bool,
 }
 
 impl ApiError {
@@ -93,11 +97,13 @@ impl ApiError {
     }
 
     /// Whether the error may mean that the server has no such call: a server that has the call names the missing object in its
-    /// answer.
+    /// answer. A message about a missing route repeats its path at most.
     pub fn names_no_object(&self) -> bool {
-        let details =
-            ["not found", "404 not found", "method not allowed", "405 method not allowed", "it was not found"];
-        self.may_lack_call() && details.contains(&self.detail.to_lowercase().as_str())
+        let said = self.detail.to_lowercase();
+        let words = || said.split_whitespace().filter(|word| !word.contains('/'));
+        let objects = ["thread", "run", "assistant", "checkpoint", "cron", "item"];
+        self.may_lack_call()
+            && !words().any(|word| objects.contains(&word.trim_matches(|c: char| !c.is_alphanumeric())))
     }
 
     /// Whether the request certainly had no effect. Not true for most 5xx, which may come from a proxy.
@@ -146,6 +152,7 @@ impl ApiError {
             Kind::Conflict => Some(409),
             Kind::RateLimited(_) => Some(429),
             Kind::Server(code) | Kind::Status(code) => Some(code),
+            Kind::Invalid(_) => self.at.status,
             _ => None,
         }
     }

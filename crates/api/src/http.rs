@@ -223,7 +223,7 @@ impl Http {
         head: &mut Option<Head>,
         planned: Option<(&str, Option<&PlainRequest>)>,
     ) -> Result<Answer, ApiError> {
-        let at = self.place(&call.method, &call.url);
+        let at = Place { is_write: !call.reads, ..self.place(&call.method, &call.url) };
         if !call.reads {
             self.check_write(&at)?;
         }
@@ -301,8 +301,8 @@ impl Http {
         body: Option<&Value>,
         last_event_id: Option<&str>,
     ) -> Result<EventStream, ApiError> {
-        let at = self.place(&method, &url);
         let writes = method != Method::GET;
+        let at = Place { is_write: writes, ..self.place(&method, &url) };
         if writes {
             self.check_write(&at)?;
         }

@@ -1,20 +1,21 @@
-//! Lists that are paginated by limit and offset.
+//! Lists that are read page by page, by limit and offset or by cursor. Every list of both services is read by this reader.
 
-use super::control_plane::ControlPlane;
 use super::response::Answer;
 use super::rows::{Received, Row};
-use super::{ApiError, Listing};
+use super::{ApiError, Kind, Listing, Place};
+use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::stream::{FuturesOrdered, StreamExt};
 use serde_json::Value;
-use std::sync::Arc;
+use std::borrow::Cow;
+use std::collections::HashSet;
 
-/// Page size: the server's maximum.
+/// Page size that every known server accepts, and the maximum of the control plane.
 pub(super) const PAGE: usize = 100;
 /// Maximum number of pages, that is 100,000 rows.
-pub(super) const MAX_PAGES: usize = 1000;
+const MAX_PAGES: usize = 1000;
 
-/// A list to read.
+/// A list of a control plane.
 #[derive(Debug, Clone)]
 pub(super) struct List {
     /// Segments of its path.
@@ -27,31 +28,102 @@ pub(super) struct List {
     pub what: &'static str,
 }
 
-/// A requested page.
-type Asked = BoxFuture<'static, Result<Answer, ApiError>>;
-
-/// The pages of a list, in order. A few are requested concurrently, because a long list would cost a round trip per page.
-/// Must be read to the end or dropped: the next requests depend on earlier pages.
-///
-/// A page with fewer rows than requested is the last (the rule of the official clients; there is no total). A server that
-/// ignores the offset repeats rows, which ends the list as incomplete; one that sends more rows than requested does not
-/// paginate, and has sent everything.
+/// The position of a page.
 #[derive(Debug)]
-pub struct Pages {
-    control_plane: ControlPlane,
-    list: Arc<List>,
-    /// Requested pages that were not read yet.
-    coming: FuturesOrdered<Asked>,
-    asked: usize,
-    pages: usize,
-    received: Received,
-    ended: bool,
+pub(super) struct PageRequest {
+    pub limit: usize,
+    pub offset: usize,
+    /// The cursor that the page before it named.
+    pub cursor: Option<String>,
 }
 
-impl Pages {
-    pub(super) fn new(control_plane: ControlPlane, list: List) -> Pages {
-        let (list, coming, received) = (Arc::new(list), FuturesOrdered::new(), Received::default());
-        Pages { control_plane, list, coming, asked: 0, pages: 0, received, ended: false }
+/// A received page.
+pub(super) struct Page {
+    pub answer: Answer,
+    pub rows: Vec<Row>,
+    /// Number of rows that were requested; the server may accept fewer than the list wants.
+    pub limit: usize,
+    pub next: NextPage,
+}
+
+/// How a page shows whether another one follows.
+pub(super) enum NextPage {
+    /// It has as many rows as were requested (the rule of the official clients; there is no total). A server that sends
+    /// more rows than requested does not paginate, and has sent everything.
+    IfFull,
+    /// It has rows.
+    IfAny,
+    /// It names the cursor of the next page.
+    Cursor(Option<String>),
+}
+
+type Request<'a> = Box<dyn Fn(PageRequest) -> BoxFuture<'a, Result<Page, ApiError>> + Send + Sync + 'a>;
+
+/// The pages of a list, in order. Must be read to the end or dropped: the next requests depend on earlier pages.
+///
+/// Rows that a page repeats are dropped, because rows shift between pages when others are created or deleted. A page
+/// with nothing new ends the list: the server ignores the offset.
+pub struct Pages<'a> {
+    request: Request<'a>,
+    pub(super) what: Cow<'static, str>,
+    /// Number of rows after which no other page is requested.
+    wanted: usize,
+    page_size: usize,
+    /// Maximum number of pages requested concurrently. A long list costs a round trip per page otherwise.
+    ahead: usize,
+    /// Rows to skip for the next page, and rows before the first one.
+    offset: usize,
+    first: usize,
+    /// Requested pages that were not read yet.
+    coming: FuturesOrdered<BoxFuture<'a, Result<Page, ApiError>>>,
+    asked: usize,
+    pages: usize,
+    /// Number of received rows, repeated ones included.
+    read: usize,
+    received: Received,
+    cursor: Option<String>,
+    cursors: HashSet<String>,
+    /// The error that ends the list after the rows before it.
+    failure: Option<ApiError>,
+    is_repeating: bool,
+    ended: bool,
+    /// The last answer, without its body.
+    last: Option<Answer>,
+}
+
+impl<'a> Pages<'a> {
+    /// Creates a reader of up to `limit` rows after `offset`; `request` requests a page.
+    pub(super) fn new(
+        what: impl Into<Cow<'static, str>>,
+        (limit, offset): (usize, usize),
+        page_size: usize,
+        request: impl Fn(PageRequest) -> BoxFuture<'a, Result<Page, ApiError>> + Send + Sync + 'a,
+    ) -> Pages<'a> {
+        Pages {
+            request: Box::new(request),
+            what: what.into(),
+            wanted: limit,
+            page_size,
+            ahead: 1,
+            offset,
+            first: offset,
+            coming: FuturesOrdered::new(),
+            asked: 0,
+            pages: 0,
+            read: 0,
+            received: Received::default(),
+            cursor: None,
+            cursors: HashSet::new(),
+            failure: None,
+            is_repeating: false,
+            ended: limit == 0,
+            last: None,
+        }
+    }
+
+    /// Sets how many pages may be requested concurrently.
+    pub(super) fn ahead(self, ahead: usize) -> Pages<'a> {
+        Pages { ahead, ..self }
     }
 
     /// Number of pages read.
@@ -64,60 +136,90 @@ impl Pages {
     /// # Errors
     /// A failed request, broken pagination, or a list above the memory limit. Each ends the list.
     pub async fn next(&mut self) -> Result<Option<Vec<Row>>, ApiError> {
+        if let Some(error) = self.failure.take() {
+            self.ended = true;
+            return Err(error);
+        }
         if self.ended {
             return Ok(None);
         }
         // Until this page is verified.
         self.ended = true;
-        let what = self.list.what;
-        if self.received.is_full() {
-            let many = self.received.count();
-            let why = format!("the list exceeds the memory limit after {many} {what}; the rest was skipped");
-            return Err(self.control_plane.odd(why));
-        }
         self.ask();
         let Some(page) = self.coming.next().await else { return Ok(None) };
-        let answer = page?;
-        let rows = answer.rows("resources")?;
+        let Page { answer, rows, limit, next } = page?;
+        let (count, what) = (rows.len(), self.what.clone());
+        self.read += count;
+        self.last = Some(Answer { body: Bytes::new(), ..answer });
         // One page after the last shows whether there are more rows.
         if self.pages >= MAX_PAGES {
             let many = self.received.count();
             return match rows.is_empty() {
                 true => Ok(None),
-                false => Err(self.control_plane.odd(format!("more than {many} {what}; the rest was skipped"))),
+                false => Err(self.odd(&format!("more than {many} {what}; the rest was skipped"))),
             };
         }
         self.pages += 1;
-        let count = rows.len();
-        let rows = self.received.new_of(rows);
-        if count == PAGE && rows.is_empty() {
-            return Err(answer.odd(&format!("the server repeats a page; there may be more {what}")));
+        if self.coming.is_empty() {
+            self.offset = self.first + self.read;
         }
-        self.ended = count != PAGE;
+        let rows = self.received.new_of(rows);
+        let (continues, repeats) = match next {
+            NextPage::IfFull => (count == limit, rows.is_empty()),
+            NextPage::IfAny => (count > 0, rows.is_empty()),
+            NextPage::Cursor(cursor) => {
+                self.cursor = cursor;
+                (self.cursor.is_some(), self.cursor.clone().is_some_and(|cursor| !self.cursors.insert(cursor)))
+            }
+        };
+        self.ended = !continues || self.received.count() >= self.wanted;
+        if !self.ended && repeats {
+            self.is_repeating = true;
+            self.failure = Some(self.odd(&format!("the server repeats its pages; there may be more {what}")));
+        } else if !self.ended && self.received.is_full() {
+            let many = self.received.count();
+            let why = format!("the list exceeds the memory limit after {many} {what}; the rest was skipped");
+            self.failure = Some(ApiError { hint: Some("request fewer of them".into()), ..self.odd(&why) });
+        }
         Ok(Some(rows))
+    }
+
+    /// Does the same for a list whose rows are all that a repeating server has.
+    pub(super) async fn next_new(&mut self) -> Result<Option<Vec<Row>>, ApiError> {
+        match self.next().await {
+            Err(error) if self.is_repeating => {
+                tracing::warn!(%error, "list ended");
+                Ok(None)
+            }
+            next => next,
+        }
     }
 
     /// Requests the next pages. Only a full page shows that a list continues, so the number of requests grows with the full
     /// pages: a short list costs one request, and few are made past the end.
     fn ask(&mut self) {
-        let ahead = (self.pages + 1).min(ControlPlane::MAX_CONCURRENCY);
+        let ahead = (self.pages + 1).min(self.ahead);
         while self.coming.len() < ahead && self.asked <= MAX_PAGES {
-            let (control_plane, list) = (self.control_plane.clone(), self.list.clone());
-            let paging = [("limit", PAGE.to_string()), ("offset", (self.asked * PAGE).to_string())];
-            self.coming.push_back(Box::pin(async move { control_plane.page(&list, &paging).await }));
+            let limit = self.page_size.min(self.wanted.saturating_sub(self.received.count()));
+            let cursor = self.cursor.clone();
+            self.coming.push_back((self.request)(PageRequest { limit, offset: self.offset, cursor }));
+            self.offset += limit;
             self.asked += 1;
         }
     }
 
     /// Reads to the end. A failure of the first page is an error; after a failure of a later page the rows before it are
     /// returned.
-    pub(super) async fn all(mut self) -> Result<Listing<Value>, ApiError> {
+    pub(super) async fn all(
+        mut self,
+        read: impl Fn(&Row) -> Result<Value, ApiError>,
+    ) -> Result<Listing<Value>, ApiError> {
         let mut items: Vec<Value> = Vec::new();
         loop {
             match self.next().await {
                 Ok(Some(rows)) => {
                     for row in rows {
-                        match self.control_plane.read_row(&row) {
+                        match read(&row) {
                             Ok(row) => items.push(row),
                             Err(error) => return Ok(Listing { items, incomplete: Some(error) }),
                         }
@@ -127,6 +229,14 @@ impl Pages {
                 Err(error) if self.pages == 0 => return Err(error),
                 Err(error) => return Ok(Listing { items, incomplete: Some(error) }),
             }
+        }
+    }
+
+    /// Returns the error of a list with an unexpected row or number of rows.
+    pub(super) fn odd(&self, why: &str) -> ApiError {
+        match &self.last {
+            Some(answer) => answer.odd(why),
+            None => ApiError { kind: Kind::Protocol, at: Place::default(), detail: why.into(), hint: None },
         }
     }
 }

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Maximum estimated memory in bytes of the parsed rows of one list: a third of that of one response, because a list is also
 /// kept and printed.
@@ -21,21 +22,35 @@ pub type Row = Box<RawValue>;
 #[derive(Debug, Default)]
 pub(super) struct Received {
     ids: HashSet<String>,
+    count: usize,
     /// Estimated memory in bytes that the parsed rows take.
     size: usize,
 }
 
 impl Received {
-    /// Returns the new rows of a page: rows shift between pages when others are created or deleted.
+    /// Returns the new rows of a page. Rows without an id are compared as text with those of earlier pages.
     pub fn new_of(&mut self, mut page: Vec<Row>) -> Vec<Row> {
-        page.retain(|row| id_of(row).is_none_or(|id| self.ids.insert(id)));
+        let mut without_id = Vec::new();
+        page.retain(|row| match id_of(row) {
+            Some(id) => self.ids.insert(id),
+            None => {
+                let mut hasher = DefaultHasher::new();
+                row.get().hash(&mut hasher);
+                let hash = format!("{:x}", hasher.finish());
+                let is_new = !self.ids.contains(&hash);
+                without_id.push(hash);
+                is_new
+            }
+        });
+        self.ids.extend(without_id);
+        self.count += page.len();
         self.size += page.iter().map(|row| parsed_size(row.get().as_bytes())).sum::<usize>();
         page
     }
 
-    /// Number of rows with an id.
+    /// Number of rows.
     pub fn count(&self) -> usize {
-        self.ids.len()
+        self.count
     }
 
     /// Whether the rows have reached the memory limit of a list.
@@ -75,17 +90,24 @@ impl UnreadRows {
     }
 }
 
-/// Returns the id of a row: a deployment, revision or listener has `id`, a thread `thread_id`, an assistant `assistant_id`.
+/// Returns the id of a row: a deployment, revision or listener has `id`. Runs and crons also name their thread and assistant,
+/// and the versions of an assistant have one id.
 fn id_of(row: &RawValue) -> Option<String> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct Ids {
+        run_id: Option<Value>,
+        cron_id: Option<Value>,
         thread_id: Option<Value>,
         assistant_id: Option<Value>,
+        version: Option<Value>,
         id: Option<Value>,
     }
-    let Ids { thread_id, assistant_id, id } = json::from_str(row.get()).ok()?;
-    [thread_id, assistant_id, id].into_iter().flatten().find_map(|id| id.as_str().map(String::from))
+    let Ids { run_id, cron_id, thread_id, assistant_id, version, id } = json::from_str(row.get()).ok()?;
+    let text = |id: Value| id.as_str().map(String::from);
+    let version = version.map(|version| format!(" {version}")).unwrap_or_default();
+    let of_assistant = assistant_id.and_then(text).map(|id| id + &version);
+    [run_id, cron_id, thread_id].into_iter().flatten().find_map(text).or(of_assistant).or(id.and_then(text))
 }
 
 #[cfg(test)]
@@ -103,8 +125,14 @@ mod tests {
         let first = rows(r#"[{"id":"a"},{"id":"b"},{"no":"id"},{"thread_id":"t","id":"a"},7]"#);
         assert_eq!(received.new_of(first).len(), 5);
         let second = rows(r#"[{"id":"b","name":"again"},{"id":"c"},{"no":"id"},{"assistant_id":"t"}]"#);
-        assert_eq!(texts(received.new_of(second)), [r#"{"id":"c"}"#, r#"{"no":"id"}"#]);
-        assert_eq!((received.count(), received.is_full()), (4, false));
+        assert_eq!(texts(received.new_of(second)), [r#"{"id":"c"}"#]);
+        assert_eq!((received.count(), received.is_full()), (6, false));
+        // What several rows have in common is not their id.
+        let of_one = r#"[{"cron_id":"c1","assistant_id":"a","thread_id":"t"},{"cron_id":"c2","assistant_id":"a","thread_id":"t"},
+            {"run_id":"r1","thread_id":"t"},{"run_id":"r2","thread_id":"t"},
+            {"assistant_id":"a","version":1},{"assistant_id":"a","version":2},["label"],["label","other"]]"#;
+        assert_eq!(received.new_of(rows(of_one)).len(), 8);
+        assert_eq!(received.new_of(rows(of_one)).len(), 0);
     }
 
     #[test]

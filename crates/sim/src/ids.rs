@@ -12,6 +12,8 @@ pub enum Ids {
     PerMillisecond,
     /// `<unix ms>-<n>`: no id occurs twice.
     Unique,
+    /// `1-0`, `2-0`…: counted by the server, no times.
+    Ordinal,
     /// `0`, `1`, `2`…, counted for each run.
     Count,
     /// `<run>_event_1`, `<run>_event_2`…
@@ -118,6 +120,12 @@ impl IdClock {
 
     /// The ids of `count` events that are published together at a time. Two calls never share a millisecond.
     pub fn burst(&self, at: Timestamp, count: usize) -> Vec<String> {
+        if self.ids == Ids::Ordinal {
+            let mut last = self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let first = *last + 1;
+            *last += count as i64;
+            return (first..=*last).map(|n| format!("{n}-0")).collect();
+        }
         let millis = {
             let mut last = self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             *last = at.as_millisecond().max(*last + 1);
@@ -127,7 +135,7 @@ impl IdClock {
             .map(|n| match self.ids {
                 Ids::PerMillisecond => format!("{millis}-0"),
                 Ids::Unique => format!("{millis}-{n}"),
-                Ids::Count | Ids::RunCount | Ids::Absent => String::new(),
+                Ids::Ordinal | Ids::Count | Ids::RunCount | Ids::Absent => String::new(),
             })
             .collect()
     }

@@ -222,15 +222,12 @@ impl AgentServer {
     pub async fn count_found(&self, search: &ThreadSearch) -> Result<Option<u64>, ApiError> {
         let filter = search.server_filter();
         // Counts by values fail on Python, and are wrong on JavaScript.
-        if self.quirks.lacks_thread_count() || search.whole_id().is_some() || filter.values.is_some() {
+        if search.whole_id().is_some() || filter.values.is_some() {
             return Ok(None);
         }
         match self.count_threads(&filter).await {
             Ok(count) => Ok(Some(count)),
-            Err(error) if error.may_lack_call() => {
-                self.quirks.note_thread_count_missing();
-                Ok(None)
-            }
+            Err(error) if error.may_lack_call() => Ok(None),
             Err(error) => Err(error),
         }
     }

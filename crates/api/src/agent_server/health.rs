@@ -2,8 +2,12 @@
 //! optional; a server that has answered that it lacks one is not asked for it again.
 
 use super::{AgentServer, ApiError, Kind};
+use reqwest::Method;
 use serde_json::Value;
 use std::time::Duration;
+
+/// The calls that report whether a server is healthy: that of Python and JavaScript, and that of Aegra.
+const HEALTH_CALLS: [&str; 2] = ["ok", "health"];
 
 /// What a server reports about its health.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -59,44 +63,64 @@ impl AgentServer {
         Ok(ServerHealth { is_healthy: self.reported_health().await?, load: self.load().await? })
     }
 
+    /// Checks that the server answers, whatever it answers.
+    ///
+    /// # Errors
+    /// Fails if it can't be reached or doesn't respond in time.
+    pub async fn check_answers(&self) -> Result<(), ApiError> {
+        match self.get(&["runs", "stream"], &[]).await {
+            Err(error) if is_fatal(&error) && error.is_transient() => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     async fn reported_health(&self) -> Result<Option<bool>, ApiError> {
-        for path in self.quirks.health_calls() {
-            match self.get(&[path], &[]).await.and_then(|answer| answer.json::<Value>()) {
+        for path in HEALTH_CALLS {
+            match self.reported(path, &[]).await {
                 Ok(said) => match (&said["ok"], &said["status"]) {
                     (Value::Bool(is_healthy), _) => return Ok(Some(*is_healthy)),
                     (_, Value::String(status)) => return Ok(Some(matches!(&**status, "healthy" | "ok"))),
-                    _ => self.quirks.note_health_call_missing(),
+                    _ => self.note_unusable(path),
                 },
                 // The call exists and fails.
                 Err(error) if matches!(error.kind, Kind::Server(code) if code != 501) => return Ok(Some(false)),
                 Err(error) if is_fatal(&error) => return Err(error),
-                Err(_) => self.quirks.note_health_call_missing(),
+                Err(_) => {}
             }
         }
         Ok(None)
     }
 
     async fn load(&self) -> Result<Option<ServerLoad>, ApiError> {
-        if self.quirks.lacks_metrics() {
-            return Ok(None);
-        }
-        match self.get(&["metrics"], &[("format", "json".to_string())]).await.and_then(|answer| answer.json::<Value>())
-        {
+        match self.reported("metrics", &[("format", "json".to_string())]).await {
             Ok(metrics) => {
                 let load = ServerLoad::read(&metrics);
                 if load.is_none() {
-                    self.quirks.note_metrics_missing();
+                    self.note_unusable("metrics");
                 }
                 Ok(load)
             }
-            Err(error) if matches!(error.kind, Kind::Server(code) if code != 501) => Ok(None),
             Err(error) if is_fatal(&error) => Err(error),
             // Another answer, text of Prometheus, or not allowed: nothing to show.
-            Err(_) => {
-                self.quirks.note_metrics_missing();
-                Ok(None)
-            }
+            Err(_) => Ok(None),
         }
+    }
+
+    /// Asks an optional call. An answer that will not become another one is remembered.
+    async fn reported(&self, path: &'static str, query: &[(&str, String)]) -> Result<Value, ApiError> {
+        let answer = self.get(&[path], query).await.and_then(|answer| answer.json::<Value>());
+        if let Err(error) = &answer
+            && !is_fatal(error)
+            && !matches!(error.kind, Kind::Server(_))
+        {
+            self.quirks.note_missing(&format!("GET {path}"), error.clone());
+        }
+        answer
+    }
+
+    fn note_unusable(&self, path: &str) {
+        let error = self.http.refuse(&self.http.place(&Method::GET, &self.base), "an unknown answer".into(), None);
+        self.quirks.note_missing(&format!("GET {path}"), ApiError { kind: Kind::NotOffered, ..error });
     }
 }
 

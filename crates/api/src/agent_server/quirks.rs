@@ -1,6 +1,8 @@
 //! Quirks of an agent server, learned from its responses and remembered. Servers differ in small ways that break lists
 //! (agent-server reference §10); nothing here depends on a server's name.
 
+use crate::ApiError;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -12,9 +14,6 @@ const LARGEST_PAGE: usize = 1000;
 /// Page size that every known server accepts (Aegra rejects larger ones).
 pub(super) const SAFE_PAGE: usize = 100;
 
-/// The calls that report whether a server is healthy: that of Python and JavaScript, and that of Aegra.
-const HEALTH_CALLS: [&str; 2] = ["ok", "health"];
-
 /// The known quirks of one agent server. Shared by all its clients, and safe to lose.
 #[derive(Debug)]
 pub(crate) struct Quirks {
@@ -24,14 +23,14 @@ pub(crate) struct Quirks {
     run_tail: AtomicU8,
     largest_page: AtomicUsize,
     lacks_thread_streams: AtomicBool,
-    lacks_thread_count: AtomicBool,
-    health_call: AtomicU8,
-    lacks_metrics: AtomicBool,
+    /// What the server answered to calls that it lacks, by method and path.
+    missing: Mutex<HashMap<String, ApiError>>,
     values_search: AtomicU8,
     /// Whether metadata filters match nested values: 0 unknown, 1 yes, 2 no.
     nested_metadata: AtomicU8,
     repeats_namespace: AtomicBool,
     unread_rows: Mutex<Vec<String>>,
+    refuses_options: AtomicBool,
 }
 
 /// The order of a server's run list.
@@ -75,13 +74,12 @@ impl Default for Quirks {
             run_tail: AtomicU8::new(0),
             largest_page: AtomicUsize::new(LARGEST_PAGE),
             lacks_thread_streams: AtomicBool::new(false),
-            lacks_thread_count: AtomicBool::new(false),
-            health_call: AtomicU8::new(0),
-            lacks_metrics: AtomicBool::new(false),
+            missing: Mutex::default(),
             values_search: AtomicU8::new(0),
             nested_metadata: AtomicU8::new(0),
             repeats_namespace: AtomicBool::new(false),
             unread_rows: Mutex::default(),
+            refuses_options: AtomicBool::new(false),
         }
     }
 }
@@ -105,6 +103,15 @@ impl Quirks {
 
     pub(super) fn take_unread_rows(&self) -> Vec<String> {
         std::mem::take(&mut *self.unread_rows.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether the server refuses a start with fields that the contract doesn't have.
+    pub(super) fn refuses_options(&self) -> bool {
+        self.refuses_options.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn note_refused_options(&self) {
+        self.refuses_options.store(true, Ordering::Relaxed);
     }
 
     pub(super) fn thread_search(&self) -> u8 {
@@ -153,32 +160,18 @@ impl Quirks {
         self.lacks_thread_streams.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the server has answered that it can't count threads.
-    pub(super) fn lacks_thread_count(&self) -> bool {
-        self.lacks_thread_count.load(Ordering::Relaxed)
+    /// Returns what the server answered to a call that it lacks, so that it is asked only once.
+    pub(super) fn missing(&self, call: &str) -> Option<ApiError> {
+        self.missing.lock().unwrap_or_else(PoisonError::into_inner).get(call).cloned()
     }
 
-    pub(super) fn note_thread_count_missing(&self) {
-        self.lacks_thread_count.store(true, Ordering::Relaxed);
+    pub(super) fn note_missing(&self, call: &str, error: ApiError) {
+        self.missing.lock().unwrap_or_else(PoisonError::into_inner).insert(call.into(), error);
     }
 
-    /// Returns the calls that may report the server's health: those that it is not known to lack.
-    pub(super) fn health_calls(&self) -> &'static [&'static str] {
-        HEALTH_CALLS.get(self.health_call.load(Ordering::Relaxed).into()..).unwrap_or_default()
-    }
-
-    /// Records that the server lacks the first of these calls.
-    pub(super) fn note_health_call_missing(&self) {
-        self.health_call.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Whether the server has answered that it doesn't report its queue.
-    pub(super) fn lacks_metrics(&self) -> bool {
-        self.lacks_metrics.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn note_metrics_missing(&self) {
-        self.lacks_metrics.store(true, Ordering::Relaxed);
+    /// Forgets what the server lacks: another one may be at its address now.
+    pub(super) fn forget_missing(&self) {
+        self.missing.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     pub(super) fn filters_nested_metadata(&self) -> Option<bool> {

@@ -3,7 +3,9 @@
 use super::AgentServer;
 use super::quirks::{RunOrder, RunTail, SAFE_PAGE};
 use crate::http::MAX_BODY;
-use crate::rows::UnreadRows;
+use crate::pages::{NextPage, Page, PageRequest, Pages};
+use crate::response::Answer;
+use crate::rows::{Row, UnreadRows};
 use crate::{ApiError, Kind};
 use jiff::Timestamp;
 use reqwest::{Method, Url};
@@ -19,8 +21,6 @@ use std::collections::VecDeque;
 
 /// Means "all" for a page that has to reach the end of a list.
 const EVERYTHING: usize = 1_000_000_000;
-/// Maximum number of pages to read to find the end of a list that is oldest first.
-const MOST_PAGES: usize = 200;
 /// Maximum number of active runs to list per status.
 const MOST_ACTIVE: usize = 100;
 
@@ -246,42 +246,33 @@ impl RunList<'_> {
     /// JavaScript server treats it as the position of the page's end.
     async fn walk(&self, wanted: usize) -> Result<Rows, ApiError> {
         let mut kept: VecDeque<(RunKey, Box<RawValue>)> = VecDeque::new();
-        let mut read = 0;
-        for _ in 0..MOST_PAGES {
-            let query = |limit: usize| [("limit", limit.to_string()), ("offset", read.to_string())];
-            let page = match self.page(&query(read + SAFE_PAGE)).await {
-                Err(error) if read > 0 && matches!(error.kind, Kind::Invalid(_)) => self.page(&query(SAFE_PAGE)).await,
-                page => page,
-            }?;
-            let id = |row: Option<&(RunKey, _)>| row.map(|(key, _)| key.run_id.clone());
-            // A server that ignores the offset repeats its list.
-            if page.is_empty() || id(page.last()) == id(kept.back()) {
-                return Ok(kept.into());
-            }
-            read += page.len();
-            kept.extend(page);
+        let mut pages = Pages::new("runs", (usize::MAX, 0), SAFE_PAGE, |PageRequest { limit, offset, .. }| {
+            Box::pin(async move {
+                let query = |limit: usize| [("limit", limit.to_string()), ("offset", offset.to_string())];
+                let answer = match self.answer(&query(offset + limit)).await {
+                    Err(error) if offset > 0 && matches!(error.kind, Kind::Invalid(_)) => {
+                        self.answer(&query(limit)).await
+                    }
+                    answer => answer,
+                }?;
+                Ok(Page { rows: answer.json()?, answer, limit, next: NextPage::IfAny })
+            })
+        });
+        while let Some(page) = pages.next_new().await? {
+            kept.extend(page.into_iter().map(with_key));
             kept.drain(..kept.len().saturating_sub(wanted));
         }
-        Err(self.unexpected(&format!("more than {read} runs, listed oldest first: the newest were not reached")))
+        Ok(kept.into())
     }
 
     /// Returns rows from the start of the list, in pages that the server accepts.
     async fn forward(&self, offset: usize, wanted: usize) -> Result<Rows, ApiError> {
+        let mut pages = self.server.pages("runs", None, (wanted, offset), usize::MAX, |limit, offset| async move {
+            self.answer(&[("limit", limit.to_string()), ("offset", offset.to_string())]).await
+        });
         let mut rows = Rows::new();
-        while rows.len() < wanted {
-            let limit = (wanted - rows.len()).min(self.server.quirks.largest_page());
-            let query = [("limit", limit.to_string()), ("offset", (offset + rows.len()).to_string())];
-            let page = match self.page(&query).await {
-                Err(error) if matches!(error.kind, Kind::Invalid(_)) && self.server.quirks.page_refused(limit) => {
-                    continue;
-                }
-                page => page?,
-            };
-            let is_last = page.len() < limit;
-            rows.extend(page);
-            if is_last {
-                break;
-            }
+        while let Some(page) = pages.next_new().await? {
+            rows.extend(page.into_iter().map(with_key));
         }
         Ok(rows)
     }
@@ -295,9 +286,12 @@ impl RunList<'_> {
     }
 
     async fn page(&self, query: &[(&str, String)]) -> Result<Rows, ApiError> {
-        let parts = ["threads", self.thread, "runs"];
-        let rows: Vec<Box<RawValue>> = self.server.get_up_to(&parts, query, self.max_bytes).await?.json()?;
-        Ok(rows.into_iter().map(|raw| (json::from_str(raw.get()).unwrap_or_default(), raw)).collect())
+        let rows: Vec<Row> = self.answer(query).await?.json()?;
+        Ok(rows.into_iter().map(with_key).collect())
+    }
+
+    async fn answer(&self, query: &[(&str, String)]) -> Result<Answer, ApiError> {
+        self.server.get_up_to(&["threads", self.thread, "runs"], query, self.max_bytes).await
     }
 
     fn parsed<T: DeserializeOwned>(&self, rows: &[Box<RawValue>]) -> Result<Vec<T>, ApiError> {
@@ -316,6 +310,10 @@ impl RunList<'_> {
         let detail = format!("unexpected answer: {}", text::clean(why));
         ApiError { kind: Kind::Protocol, at, detail, hint: None }
     }
+}
+
+fn with_key(raw: Row) -> (RunKey, Row) {
+    (json::from_str(raw.get()).unwrap_or_default(), raw)
 }
 
 /// Returns the order of rows by creation time.

@@ -1,7 +1,8 @@
 //! Threads: their records, their states and their histories.
 
-use super::{AgentServer, List, MAX_SKIPPED, ServerKind, THREAD_FIELDS, ThreadQuery, put_filter};
+use super::{AgentServer, MAX_SKIPPED, ServerKind, THREAD_FIELDS, ThreadQuery, put_filter};
 use crate::http::MAX_BODY;
+use crate::pages::Pages;
 use crate::response::Answer;
 use crate::{ApiError, Kind};
 use reqwest::Method;
@@ -9,19 +10,26 @@ use runtail_core::json;
 use runtail_core::model::{StateFacts, Thread, ThreadSort};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use std::convert::identity;
 
 impl AgentServer {
     /// Returns threads without their values, last changed first.
     pub async fn threads(&self, query: &ThreadQuery) -> Result<Vec<Thread>, ApiError> {
-        let mut threads = self.pages(List::Threads(query), Thread::in_a_list).await?;
+        let mut threads = self.records(self.thread_pages(query), Thread::in_a_list).await?;
         threads.sort_by_key(|t| std::cmp::Reverse(t.updated_at.or(t.created_at)));
         Ok(threads)
     }
 
     /// Returns threads as received, in the server's order.
     pub async fn thread_rows(&self, query: &ThreadQuery) -> Result<Vec<Value>, ApiError> {
-        self.pages(List::Threads(query), identity).await
+        self.rows(self.thread_pages(query)).await
+    }
+
+    pub(super) fn thread_pages<'a>(&'a self, query: &'a ThreadQuery) -> Pages<'a> {
+        let status = query.status.as_ref().map(|status| format!(" with the status {status}"));
+        let what = format!("threads{}", status.unwrap_or_default());
+        self.pages(what, None, (query.limit, query.offset), usize::MAX, move |limit, offset| async move {
+            self.search_threads(&ThreadQuery { limit, offset, ..query.clone() }).await
+        })
     }
 
     /// Returns a thread.

@@ -1,6 +1,7 @@
 //! Versions and schemas of assistants, and restoring a version.
 
 use super::{Draft, Guarded, ResourcePlan, target};
+use crate::pages::PAGE;
 use crate::{AgentServer, ApiError, Kind, PlanError, ServerKind};
 use reqwest::Method;
 use runtail_core::model::{Note, compare};
@@ -9,8 +10,6 @@ use serde_json::{Value, json};
 
 /// Maximum number of versions to read.
 const MAX_VERSIONS: usize = 1000;
-/// Versions to request at once; every server accepts it.
-const PAGE: usize = 100;
 /// The fields that a version has of its own.
 const FIELDS: [&str; 6] = ["graph_id", "name", "description", "config", "context", "metadata"];
 /// Versions that a sentence names.
@@ -24,23 +23,14 @@ impl AgentServer {
     /// # Errors
     /// `Kind::NotFound` if there is no such assistant, also if it was deleted meanwhile.
     pub async fn assistant_versions(&self, assistant: &str) -> Result<Vec<Value>, ApiError> {
-        let mut rows: Vec<Value> = Vec::new();
-        while rows.len() < MAX_VERSIONS {
-            let body = json!({"limit": PAGE, "offset": rows.len()});
-            let page: Vec<Value> = match self.search(&["assistants", assistant, "versions"], &body).await {
-                Ok(answer) => answer.json()?,
-                Err(error) => return Err(self.offered(error, "versions", |info| info.kind == ServerKind::Other).await),
-            };
-            let read = page.len();
-            // A server that ignores the offset repeats its rows.
-            let is_new = |row: &Value| row.is_object() && rows.iter().all(|known| known["version"] != row["version"]);
-            let new: Vec<Value> = page.into_iter().filter(is_new).collect();
-            let is_last = read < PAGE || new.is_empty();
-            rows.extend(new);
-            if is_last {
-                break;
-            }
-        }
+        let pages = self.pages("versions", None, (MAX_VERSIONS, 0), PAGE, |limit, offset| async move {
+            let body = json!({"limit": limit, "offset": offset});
+            self.search(&["assistants", assistant, "versions"], &body).await
+        });
+        let mut rows: Vec<Value> = match self.rows(pages).await {
+            Ok(rows) => rows,
+            Err(error) => return Err(self.offered(error, "versions", |info| info.kind == ServerKind::Other).await),
+        };
         rows.sort_by_key(|row| std::cmp::Reverse(row["version"].as_i64()));
         Ok(rows)
     }

@@ -1,6 +1,7 @@
 //! Crons: reading them, and planning their changes (acting reference §9).
 
 use super::{Draft, Guarded, ResourcePlan, target};
+use crate::pages::PAGE;
 use crate::{AgentServer, ApiError, Kind, PlanError, ServerInfo, ServerKind};
 use reqwest::Method;
 use runtail_core::model::{Change, Note, compare, parse_time};
@@ -30,8 +31,6 @@ pub const CRON_FIELDS: [&str; 16] = [
 const OF_NEW: [&str; 2] = ["assistant_id", "multitask_strategy"];
 /// What changes by itself whenever a cron starts a run.
 const MOVING: [&str; 2] = ["next_run_date", "updated_at"];
-/// Crons to request at once.
-const PAGE: usize = 100;
 /// Crons among which one is looked for that can't be read by its id.
 const MAX_LISTED: usize = 1_000;
 
@@ -41,23 +40,14 @@ impl AgentServer {
     /// # Errors
     /// `Kind::NotOffered` if the server has no crons.
     pub async fn crons(&self, limit: usize, offset: usize) -> Result<Vec<Value>, ApiError> {
-        let mut rows: Vec<Value> = Vec::new();
-        while rows.len() < limit {
-            let wanted = (limit - rows.len()).min(PAGE);
-            let body = json!({
-                "limit": wanted, "offset": offset + rows.len(), "sort_by": "next_run_date", "sort_order": "asc",
-            });
-            let page: Vec<Value> = match self.search(&["runs", "crons", "search"], &body).await {
-                Ok(answer) => answer.json()?,
-                Err(error) => return Err(self.offered(error, "crons", has_no_crons).await),
-            };
-            let read = page.len();
-            rows.extend(page);
-            if read < wanted {
-                break;
-            }
+        let pages = self.pages("crons", None, (limit, offset), PAGE, |limit, offset| async move {
+            let body = json!({"limit": limit, "offset": offset, "sort_by": "next_run_date", "sort_order": "asc"});
+            self.search(&["runs", "crons", "search"], &body).await
+        });
+        match self.rows(pages).await {
+            Err(error) => Err(self.offered(error, "crons", has_no_crons).await),
+            rows => rows,
         }
-        Ok(rows)
     }
 
     /// Returns a cron as received.

@@ -1,14 +1,12 @@
 //! The store: namespaces and items, and planning their changes (acting reference §9).
 
 use super::{Draft, Guarded, ResourcePlan, target};
+use crate::pages::PAGE;
 use crate::{AgentServer, ApiError, Kind, PlanError, ServerInfo, ServerKind};
 use reqwest::Method;
 use runtail_core::model::{Note, Target, compare};
 use runtail_core::text;
 use serde_json::{Value, json};
-
-/// Rows to request at once.
-const PAGE: usize = 100;
 
 impl AgentServer {
     /// Returns the namespaces that have items, each as its labels. `depth` cuts them.
@@ -22,32 +20,28 @@ impl AgentServer {
         limit: usize,
         offset: usize,
     ) -> Result<Vec<Vec<String>>, ApiError> {
+        let mut pages =
+            self.pages("namespaces", Some("namespaces"), (limit, offset), PAGE, |limit, offset| async move {
+                let mut body = json!({"limit": limit, "offset": offset});
+                // JavaScript refuses an empty prefix.
+                if !prefix.is_empty() {
+                    body["prefix"] = json!(prefix);
+                }
+                if let Some(depth) = depth {
+                    body["max_depth"] = json!(depth);
+                }
+                self.search(&["store", "namespaces"], &body).await
+            });
         let mut all: Vec<Vec<String>> = Vec::new();
-        let mut read = 0;
-        while all.len() < limit {
-            let wanted = (limit - all.len()).min(PAGE);
-            let mut body = json!({"limit": wanted, "offset": offset + read});
-            // JavaScript refuses an empty prefix.
-            if !prefix.is_empty() {
-                body["prefix"] = json!(prefix);
-            }
-            if let Some(depth) = depth {
-                body["max_depth"] = json!(depth);
-            }
-            let page: Value = match self.search(&["store", "namespaces"], &body).await {
-                Ok(answer) => answer.json()?,
+        loop {
+            match pages.next_new().await {
+                Ok(Some(rows)) => {
+                    all.extend(rows.iter().filter_map(|row| labels(&serde_json::from_str(row.get()).ok()?)))
+                }
+                Ok(None) => return Ok(all),
                 Err(error) => return Err(self.offered(error, "a store", has_no_store).await),
-            };
-            let rows = page["namespaces"].as_array().or(page.as_array()).map_or(&[][..], Vec::as_slice);
-            read += rows.len();
-            let new: Vec<Vec<String>> = rows.iter().filter_map(labels).filter(|labels| !all.contains(labels)).collect();
-            let is_last = rows.len() < wanted || new.is_empty();
-            all.extend(new);
-            if is_last {
-                break;
             }
         }
-        Ok(all)
     }
 
     /// Returns the items below a namespace as received. An empty one means all.
@@ -62,28 +56,21 @@ impl AgentServer {
         limit: usize,
         offset: usize,
     ) -> Result<Vec<Value>, ApiError> {
-        let mut items: Vec<Value> = Vec::new();
-        while items.len() < limit {
-            let wanted = (limit - items.len()).min(PAGE);
+        let pages = self.pages("items", Some("items"), (limit, offset), PAGE, |limit, offset| async move {
             // A body without `namespace_prefix` is a 500 on Python.
-            let mut body = json!({"namespace_prefix": prefix, "limit": wanted, "offset": offset + items.len()});
+            let mut body = json!({"namespace_prefix": prefix, "limit": limit, "offset": offset});
             if let Some(query) = query {
                 body["query"] = json!(query);
             }
             if let Some(filter) = filter {
                 body["filter"] = filter.clone();
             }
-            let page: Value = match self.search(&["store", "items", "search"], &body).await {
-                Ok(answer) => answer.json()?,
-                Err(error) => return Err(self.offered(error, "a store", has_no_store).await),
-            };
-            let rows = page["items"].as_array().or(page.as_array()).map_or(&[][..], Vec::as_slice);
-            items.extend(rows.iter().cloned());
-            if rows.len() < wanted {
-                break;
-            }
+            self.search(&["store", "items", "search"], &body).await
+        });
+        match self.rows(pages).await {
+            Err(error) => Err(self.offered(error, "a store", has_no_store).await),
+            items => items,
         }
-        Ok(items)
     }
 
     /// Returns an item as received; null if there is none.

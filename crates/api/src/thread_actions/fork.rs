@@ -4,7 +4,7 @@ use super::base::{Base, open_calls};
 use super::branch::Next;
 use super::edit::{CheckedEdit, Drawing, Keys, START, leaves_head, not_active};
 use super::plan::{assistant_of, breakpoints_note, named, omitted_note, raised};
-use super::start::{marked, was_answered};
+use super::start::was_answered;
 use super::{ForkChange, LoadedThread, RunStart, StartGuard, StateEdit, Step, ThreadPlan, WriteKind, unfit};
 use crate::{AgentServer, PlanError, ServerKind};
 use runtail_core::json;
@@ -165,7 +165,7 @@ impl AgentServer {
         let write = self.state_write(thread, body, loaded, WriteKind::Edit);
         notes.extend(breakpoints_note(&run));
         // The first request makes another checkpoint the newest, so the run has nothing to compare with.
-        let start = RunStart { thread: thread.into(), body: marked(run), guard: StartGuard::None };
+        let start = RunStart { thread: thread.into(), body: crate::mark_start(run), guard: StartGuard::None };
         let preview = Preview {
             title: format!("Run again from {} of thread {} after an edit", step_of(&base), short_id(thread)),
             request: self.write_request(&write)?,

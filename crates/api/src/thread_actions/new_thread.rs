@@ -24,7 +24,7 @@ impl AgentServer {
     /// Previews a run with this body on a new thread. Reads nothing.
     pub(super) fn run_on_new(&self, thread: &str, body: RunCreate) -> Result<(Preview, Box<RunStart>), PlanError> {
         let title = format!("Start {} on a new thread", body.assistant_id);
-        let body = super::start::marked(body);
+        let body = crate::mark_start(body);
         let url = self.url(&Method::POST, &["threads"])?;
         let request = self.http.shown(Service::Agent, Method::POST.to_string(), &url, Some(&creation(thread)));
         let then = vec![self.start_request(thread, &body)?];

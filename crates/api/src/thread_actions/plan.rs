@@ -233,7 +233,7 @@ impl AgentServer {
         let write = self.state_write(thread, copy, loaded, WriteKind::Edit);
         body.extra.insert("checkpoint_id".into(), FROM_FIRST.into());
         // The first request makes another checkpoint the newest, so the run has nothing to compare with.
-        let start = RunStart { thread: thread.into(), body: super::start::marked(body), guard: StartGuard::None };
+        let start = RunStart { thread: thread.into(), body: crate::mark_start(body), guard: StartGuard::None };
         let preview = Preview {
             title: format!("Ask again on thread {}", short_id(thread)),
             request: self.write_request(&write)?,
@@ -357,7 +357,7 @@ impl AgentServer {
 
     /// Plans the start of a run.
     pub(super) fn plan_run(&self, title: String, start: RunStart, notes: Vec<Note>) -> Result<ThreadPlan, PlanError> {
-        let start = RunStart { body: super::start::marked(start.body), ..start };
+        let start = RunStart { body: crate::mark_start(start.body), ..start };
         let notes = notes.into_iter().chain(breakpoints_note(&start.body)).collect();
         let request = self.start_request(&start.thread, &start.body)?;
         let preview = Preview { title, request, ..self.shown(&start.thread, notes) };

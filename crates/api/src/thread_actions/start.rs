@@ -1,17 +1,14 @@
 //! Starting a run on a thread in the background: the thread is looked at again, then the request is sent, once.
 
 use super::LoadedThread;
-use crate::{AgentServer, ApiError, Kind, ServerKind};
+use crate::{AgentServer, ApiError, FoundStart, Kind, ServerKind, mark_start};
 use runtail_core::json;
 use runtail_core::model::{Question, RunCreate, RunFacts, ThreadStatus, is_id_map};
-use serde_json::{Value, json};
+use serde_json::Value;
+use std::collections::HashSet;
 use std::time::Duration;
 
-/// The key in a run's metadata by which it is found again if the answer to its start is lost.
-const MARK: &str = "runtail";
-/// Newest runs among which it is looked for.
-const LOOKED_THROUGH: usize = 20;
-/// How often, and how far apart, it is looked for.
+/// How often, and how far apart, a run is looked for whose start got no answer.
 const LOOKUP_ATTEMPTS: u32 = 3;
 const LOOK_AGAIN: Duration = Duration::from_millis(400);
 
@@ -106,13 +103,14 @@ impl AgentServer {
                 return Err(StartError { failure, error });
             }
         }
-        let body = marked(body);
-        let mark = mark_of(&body).unwrap_or_default();
+        let body = mark_start(body);
+        let kind = self.info().await.map_or(ServerKind::Python, |info| info.kind);
+        let before = self.runs_before_start(&start.thread, kind).await;
         match self.create_run(&start.thread, &body).await {
             Ok(run) if !run.run_id.is_empty() => Ok(Started { run_id: run.run_id, was_found: false }),
             Ok(_) => {
-                self.find_started(start, mark, self.refused_here(&start.thread, "the answer has no run id".into()))
-                    .await
+                let lost = self.refused_here(&start.thread, "the answer has no run id".into());
+                self.find_started(&start.thread, &body, before.as_ref(), lost).await
             }
             Err(error) if error.is_refusal() => {
                 let failure = match self.kind_of_refusal(&error).await {
@@ -121,7 +119,7 @@ impl AgentServer {
                 };
                 Err(StartError { failure, error: with_cause(error) })
             }
-            Err(error) => self.find_started(start, mark, error).await,
+            Err(error) => self.find_started(&start.thread, &body, before.as_ref(), error).await,
         }
     }
 
@@ -150,37 +148,24 @@ impl AgentServer {
     }
 
     /// Looks for a run whose start was not answered. It is never sent again.
-    async fn find_started(&self, start: &RunStart, mark: &str, lost: ApiError) -> Result<Started, StartError> {
+    async fn find_started(
+        &self,
+        thread: &str,
+        body: &RunCreate,
+        before: Option<&HashSet<String>>,
+        lost: ApiError,
+    ) -> Result<Started, StartError> {
         for attempt in 0..LOOKUP_ATTEMPTS {
             if attempt > 0 {
                 tokio::time::sleep(LOOK_AGAIN).await;
             }
-            let runs = self.runs(&start.thread, LOOKED_THROUGH).await.unwrap_or_default();
-            let is_ours =
-                |run: &&runtail_core::model::Run| run.metadata.as_ref().is_some_and(|notes| notes[MARK] == mark);
-            if let Some(run) = runs.iter().find(is_ours) {
-                return Ok(Started { run_id: run.run_id.clone(), was_found: true });
+            if let Ok(FoundStart::Run(run)) = self.find_start(thread, body, before).await {
+                return Ok(Started { run_id: run.run_id, was_found: true });
             }
         }
         let hint = "it was sent once and may be running; check the thread's runs before you retry";
         Err(StartError { failure: StartFailure::Unknown, error: ApiError { hint: Some(hint.into()), ..lost } })
     }
-}
-
-/// Adds the mark by which a run is found again to its request, unless it has one: a preview shows it.
-pub(super) fn marked(mut body: RunCreate) -> RunCreate {
-    if mark_of(&body).is_none() {
-        let mark = json!(uuid::Uuid::new_v4().to_string());
-        match &mut body.metadata {
-            Some(Value::Object(notes)) => drop(notes.insert(MARK.into(), mark)),
-            other => *other = Some(json!({ MARK: mark })),
-        }
-    }
-    body
-}
-
-fn mark_of(body: &RunCreate) -> Option<&str> {
-    body.metadata.as_ref()?.get(MARK)?.as_str()
 }
 
 /// Returns whether the records show that a question was answered: it is not open, and a run has an answer for its id, or the

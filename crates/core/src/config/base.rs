@@ -100,6 +100,12 @@ pub fn studio_page(control_plane: Option<&Url>, server: &str, thread: Option<&st
     Some(page)
 }
 
+/// Returns the agent server that a link to Studio names, as `langgraph dev` prints it.
+pub fn studio_server(url: &Url) -> Option<String> {
+    let is_studio = url.path().trim_end_matches('/').ends_with("/studio");
+    url.query_pairs().filter(|_| is_studio).find(|(name, _)| name == "baseUrl").map(|(_, server)| server.into_owned())
+}
+
 /// Returns an address without query, fragment and trailing slashes.
 pub fn as_it_stands(url: &Url) -> Url {
     let mut base = url.clone();

@@ -50,7 +50,15 @@ pub(super) fn url_profile(text: &str) -> Result<Profile, ConfigError> {
             false => web_address(&format!("https://{text}")).map_err(bad)?,
         }
     };
-    let url = base::as_it_stands(&url);
+    let url = match base::studio_server(&url) {
+        Some(server) => web_address(&server).map_err(bad)?,
+        None => url,
+    };
+    let mut url = base::as_it_stands(&url);
+    // `langgraph dev` also prints the address of its documentation.
+    if let Some(path) = url.path().strip_suffix("/docs").map(str::to_string) {
+        url.set_path(&path);
+    }
     let tag = base::tag(&url);
     Ok(Profile {
         name: tag.clone(),
@@ -140,6 +148,9 @@ mod tests {
             ("[::1]:2024", "http://[::1]:2024/"),
             ("agents.example.com/x/", "https://agents.example.com/x"),
             ("http://10.0.0.7:2024", "http://10.0.0.7:2024/"),
+            // What `langgraph dev` prints.
+            ("http://127.0.0.1:2024/docs", "http://127.0.0.1:2024/"),
+            ("https://smith.langchain.com/studio/?baseUrl=http://127.0.0.1:2024", "http://127.0.0.1:2024/"),
         ] {
             let profile = super::url_profile(given).unwrap();
             assert_eq!(profile.agent_servers[0].1.as_str(), base);

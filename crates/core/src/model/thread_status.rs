@@ -402,7 +402,7 @@ impl ThreadStatus {
             ThreadStatus::Failed { .. } => "failed",
             ThreadStatus::Idle { .. } => "idle",
             ThreadStatus::BusyWithoutRun { .. } => "busy, no active run",
-            ThreadStatus::Deleted => "deleted",
+            ThreadStatus::Deleted => "not found",
         }
     }
 

@@ -1,9 +1,9 @@
 //! Parses and validates requests.
 
-use super::Agent;
 use super::emit::MODES;
 use super::refuse::{Problem, Refusal, run_schema};
 use super::state::Assistant;
+use super::{Agent, json_response};
 use crate::Dialect;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
@@ -18,6 +18,21 @@ impl Agent {
     /// Reads a body that may be missing.
     pub fn optional_body(&self, bytes: &[u8]) -> Result<Value, Refusal> {
         if bytes.is_empty() { Ok(json!({})) } else { self.body(bytes) }
+    }
+
+    /// Refuses fields that the contract doesn't have, on a contract-only server.
+    pub fn check_fields(&self, body: &Value, known: &[&str]) -> Result<(), Refusal> {
+        let extra =
+            body.as_object().into_iter().flatten().map(|(name, _)| name).filter(|name| !known.contains(&&***name));
+        let problems: Vec<Value> = extra
+            .map(|name| json!({"loc": ["body", name], "msg": "Extra inputs are not permitted", "type": "extra_forbidden"}))
+            .collect();
+        match self.dialect {
+            Dialect::Contract if !problems.is_empty() => {
+                Err(Box::new(json_response(StatusCode::UNPROCESSABLE_ENTITY, &json!({ "detail": problems }))))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Checks a thread's id in a path. Reads and runs are refused in different words. Aegra accepts any text.

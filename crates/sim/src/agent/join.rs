@@ -162,8 +162,8 @@ fn unknown_run(agent: &Arc<Agent>, run: &str) -> Result<Response, Refusal> {
 fn later(agent: &Agent, feed: &Feed, id: &str, after: &str) -> bool {
     match agent.ids.kind() {
         Ids::PerMillisecond => id > after,
-        Ids::Unique if after == "-1" || after == "0" || after == "0-0" => true,
-        Ids::Unique => feed.knows(after) && parts(id) > parts(after),
+        Ids::Unique | Ids::Ordinal if after == "-1" || after == "0" || after == "0-0" => true,
+        Ids::Unique | Ids::Ordinal => feed.knows(after) && parts(id) > parts(after),
         Ids::Count | Ids::RunCount | Ids::Absent => false,
     }
 }

@@ -125,7 +125,7 @@ impl Agent {
             .collect();
         let kind = options.wire.ids.unwrap_or(match options.dialect {
             Dialect::Python => Ids::PerMillisecond,
-            Dialect::Contract => Ids::Unique,
+            Dialect::Contract => Ids::Ordinal,
             Dialect::JavaScript => Ids::Count,
             Dialect::Aegra => Ids::RunCount,
         });

@@ -47,8 +47,12 @@ fn stream_of(agent: &Arc<Agent>, started: Started, body: &Value) -> Response {
 }
 
 /// Creates a run on a thread.
+/// The fields of a start by the contract.
+const RUN_FIELDS: [&str; 4] = ["assistant_id", "input", "stream_mode", "stream_subgraphs"];
+
 fn create_on(agent: &Arc<Agent>, thread: &str, bytes: &[u8], origin: Origin) -> Result<(Started, Value), Refusal> {
     let body = agent.body(bytes)?;
+    agent.check_fields(&body, &RUN_FIELDS)?;
     agent.check_run(&body)?;
     let bad_id = agent.check_thread_id(thread, true).is_err();
     if bad_id && agent.dialect == Dialect::Python && origin == Origin::Background {
@@ -96,6 +100,7 @@ pub async fn wait(State(agent): State<Arc<Agent>>, Path(thread): Path<String>, b
 
 fn create_stateless(agent: &Arc<Agent>, bytes: &[u8], origin: Origin) -> Result<(Started, Value), Refusal> {
     let body = agent.body(bytes)?;
+    agent.check_fields(&body, &RUN_FIELDS)?;
     let started = start(agent, &uuid7(Timestamp::now()), &body, true, origin)?;
     Ok((started, body))
 }

@@ -160,6 +160,8 @@ impl Wire {
                 }
             };
             tokio::select! {
+                // A contract-only server closes its connections properly when it is stopped.
+                () = self.agent.stop.cancelled(), if self.agent.dialect == Dialect::Contract => return None,
                 () = self.agent.stop.cancelled() => {
                     return Some((Err(io::Error::other("the server stopped")), self));
                 }
@@ -208,7 +210,9 @@ pub fn respond(agent: &Arc<Agent>, source: Source) -> Response {
     let headers: &[(&str, &str)] = match agent.dialect {
         Dialect::JavaScript => &[("cache-control", "no-cache")],
         Dialect::Aegra => &[("cache-control", "no-cache"), ("access-control-allow-headers", "Last-Event-ID")],
-        Dialect::Python | Dialect::Contract => &[("cache-control", "no-store"), ("x-accel-buffering", "no")],
+        Dialect::Python => &[("cache-control", "no-store"), ("x-accel-buffering", "no")],
+        // Chunks without a length, and one stream for each connection.
+        Dialect::Contract => &[("cache-control", "no-store"), ("connection", "close")],
     };
     for (name, value) in headers {
         set_header(&mut response, name, value);
@@ -225,7 +229,7 @@ pub fn respond(agent: &Arc<Agent>, source: Source) -> Response {
 pub fn run_ids(agent: &Agent, resumable: bool) -> bool {
     match agent.ids.kind() {
         Ids::Absent => false,
-        Ids::Unique | Ids::Count | Ids::RunCount => true,
+        Ids::Unique | Ids::Ordinal | Ids::Count | Ids::RunCount => true,
         Ids::PerMillisecond => resumable,
     }
 }

@@ -27,6 +27,7 @@ fn ok(value: &Value) -> Response {
 /// `POST /threads`.
 pub async fn create(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
     answer(agent.optional_body(&bytes).and_then(|body| {
+        agent.check_fields(&body, &[])?;
         let now = Timestamp::now();
         let fresh = || if agent.dialect == Dialect::Aegra { uuid4() } else { uuid7(now) };
         let id = body["thread_id"].as_str().map_or_else(fresh, str::to_owned);

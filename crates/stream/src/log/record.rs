@@ -134,6 +134,14 @@ impl End {
     }
 }
 
+/// How the reason of a gap begins that is about the time before the stream was opened.
+pub(crate) const JOINED: &str = "joined at ";
+
+/// Returns whether the reason of a gap is about events from before the stream was opened: they were not lost by it.
+pub fn precedes_stream(why: &str) -> bool {
+    why.starts_with(JOINED) || why.starts_with("the run ended before it was joined")
+}
+
 /// Returns the reason for the gap in a recording that was started after these events were evicted.
 pub fn evicted_before_recording(first: EventNumber, last: EventNumber) -> String {
     format!("events {first} to {last} were evicted before the recording began")

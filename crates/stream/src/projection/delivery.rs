@@ -3,6 +3,7 @@
 
 use super::rates::Rates;
 use super::rows::{Rows, Weigh};
+use crate::log::record::precedes_stream;
 use crate::{Data, Event, IdKey, Item, Record, Seq};
 use jiff::Timestamp;
 use runtail_core::text;
@@ -100,6 +101,8 @@ pub struct DeliveryLog {
     /// Duplicates that were skipped.
     pub duplicates: u64,
     pub gaps: u64,
+    /// What is unknown from before the stream was opened. It is not a gap of this stream.
+    pub before_opening: Option<Arc<str>>,
     /// Events whose data is not JSON.
     pub malformed: u64,
     /// Events that were truncated.
@@ -141,6 +144,7 @@ impl Default for DeliveryLog {
             received: 0,
             duplicates: 0,
             gaps: 0,
+            before_opening: None,
             malformed: 0,
             too_large: 0,
             late: 0,
@@ -246,8 +250,12 @@ impl DeliveryLog {
                 }
             }
             Item::Record(Record::Gap { at, why }) => {
+                let why: Arc<str> = text::head(why, MAX_REASON).into();
+                if precedes_stream(&why) {
+                    self.before_opening = Some(why);
+                    return;
+                }
                 self.gaps += 1;
-                let why = text::head(why, MAX_REASON).into();
                 self.possible_gaps.push(PossibleGap { at: *at, after: self.last_seq, why });
             }
             Item::Record(Record::End(end)) => {

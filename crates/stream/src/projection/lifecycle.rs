@@ -4,6 +4,7 @@ use super::delivery::is_start;
 use super::messages::fingerprint;
 use super::rows::{Rows, Weigh, namespace_weight};
 use super::summary::summary;
+use crate::log::record::precedes_stream;
 use crate::protocol::{Interrupt, Items, Payload};
 use crate::{Interner, Item, Namespace, Record, RunRecord, Seq, error_text};
 use jiff::Timestamp;
@@ -168,7 +169,10 @@ impl Lifecycle {
                 self.modes_changed = reason == "modes";
                 self.row(Some(*at), Connection, format!("connection {conn} closed: {reason}"));
             }
-            Item::Record(Record::Gap { at, why }) => self.row(Some(*at), Gap, why.clone()),
+            Item::Record(Record::Gap { at, why }) => {
+                let kind = if precedes_stream(why) { Connection } else { Gap };
+                self.row(Some(*at), kind, why.clone());
+            }
             Item::Record(Record::End(end)) => {
                 let text = match &end.detail {
                     Some(detail) => format!("{}: {detail}", end.outcome.as_str()),

@@ -86,9 +86,9 @@ pub(super) enum Missing {
 pub(super) enum NextStep {
     /// The run ended with this outcome, according to the server.
     End(Outcome, Option<String>),
-    /// The server has no record of the run, so the outcome is inferred from its events. `is_empty`: the last connection
-    /// delivered none.
-    InferOutcome { is_empty: bool },
+    /// The server has no record of the run, so the outcome is inferred from its events. `is_clean`: the server closed the
+    /// connection and was still there. `is_empty`: the last connection delivered none.
+    InferOutcome { is_clean: bool, is_empty: bool },
     /// The run has finished, and another connection checks that everything was received; after a wait if there is a
     /// reason.
     Confirm(Outcome, Option<String>, Confirming, Option<&'static str>),
@@ -108,18 +108,19 @@ impl FollowState {
 
     /// Returns what may be missing after a close, and the next step.
     pub fn on_close(&self, facts: CloseFacts) -> (Option<Missing>, NextStep) {
+        // A server that stops closes its connections cleanly, too.
+        let is_clean = facts.closed == DisconnectReason::Clean && facts.answered_at_once;
         match &facts.run_state {
             RunState::Finished(outcome, detail) => self.on_end(*outcome, detail.clone(), &facts),
             RunState::NotFound(outcome, detail) => {
                 // A run that is rolled back closes cleanly after it has sent everything, and is deleted immediately.
-                let is_complete =
-                    facts.closed == DisconnectReason::Clean && facts.answered_at_once && *outcome != Outcome::Unknown;
+                let is_complete = is_clean && *outcome != Outcome::Unknown;
                 ((!is_complete).then_some(Missing::Run), NextStep::End(*outcome, detail.clone()))
             }
-            RunState::StatusUnsupported if facts.closed == DisconnectReason::Clean => {
-                (None, NextStep::InferOutcome { is_empty: !facts.has_event })
+            RunState::StatusUnsupported if is_clean || facts.has_end_event => {
+                (None, NextStep::InferOutcome { is_clean: true, is_empty: !facts.has_event })
             }
-            RunState::NoStatus => (None, NextStep::InferOutcome { is_empty: !facts.has_event }),
+            RunState::NoStatus => (None, NextStep::InferOutcome { is_clean, is_empty: !facts.has_event }),
             RunState::Active | RunState::Endless | RunState::StatusUnsupported => {
                 (None, NextStep::Resume(facts.closed.message()))
             }
@@ -251,7 +252,13 @@ mod tests {
         );
         for run_state in [RunState::NoStatus, RunState::StatusUnsupported] {
             let facts = CloseFacts { run_state, has_event: false, ..success() };
-            assert_eq!(first(facts), (None, NextStep::InferOutcome { is_empty: true }));
+            assert_eq!(first(facts.clone()), (None, NextStep::InferOutcome { is_clean: true, is_empty: true }));
+            // The server was gone after the close.
+            let next = match facts.run_state {
+                RunState::NoStatus => NextStep::InferOutcome { is_clean: false, is_empty: true },
+                _ => NextStep::Resume("connection closed"),
+            };
+            assert_eq!(first(CloseFacts { answered_at_once: false, ..facts }), (None, next));
         }
     }
 

@@ -54,7 +54,7 @@ impl<L: Transport> Source<L> {
         }
         match next {
             NextStep::End(outcome, detail) => Phase::Ended(self.resolve_outcome(outcome, detail)),
-            NextStep::InferOutcome { is_empty } => Phase::Ended(self.infer_outcome(closed, is_empty)),
+            NextStep::InferOutcome { is_clean, is_empty } => Phase::Ended(self.infer_outcome(is_clean, is_empty)),
             NextStep::Confirm(outcome, detail, confirming, why) => {
                 state.known_end = Some(KnownEnd { ending: self.resolve_outcome(outcome, detail), confirming });
                 Phase::Resuming(why)
@@ -109,11 +109,11 @@ impl<L: Transport> Source<L> {
 
     /// Infers the outcome from the events when the server has no record of the run. `is_empty`: the last connection
     /// delivered no event.
-    pub(super) fn infer_outcome(&mut self, closed: DisconnectReason, is_empty: bool) -> Ending {
+    pub(super) fn infer_outcome(&mut self, is_clean: bool, is_empty: bool) -> Ending {
         if let Some(error) = self.live_error.take() {
             return (Outcome::Error, Some(error));
         }
-        if closed != DisconnectReason::Clean {
+        if !is_clean && !self.has_end {
             let why = match self.transport.capabilities().everything {
                 Some(_) => "the connection was lost before the server named the run, so the run can't be joined again",
                 None => "the connection was lost, and a stateless run can't be joined again",

@@ -115,8 +115,9 @@ struct Source<L> {
     totals: End,
     run_known: bool,
     has_head: bool,
-    /// When the last connection was lost, and how long the outage lasted.
+    /// When the outage began, when the last connection closed, and how long there was no connection since the outage began.
     lost: Option<Instant>,
+    closed: Option<Instant>,
     outage: Option<Duration>,
     /// Whether we closed the last connection ourselves, to request other modes, and the next one opened at once.
     is_reopened: bool,
@@ -169,6 +170,7 @@ impl<L: Transport> Source<L> {
             watchdog: Watchdog::default(),
             totals: End::default(),
             lost: None,
+            closed: None,
             outage: None,
             is_reopened: false,
             reported_outage: None,
@@ -263,7 +265,7 @@ impl<L: Transport> Source<L> {
         if self.totals.connections == 0 {
             self.emit_head();
         } else {
-            self.outage = self.lost.map(|since| since.elapsed());
+            self.add_outage();
             self.report_outage_gap("the connection could not be restored");
         }
         let detail = error.to_string();
@@ -279,7 +281,7 @@ impl<L: Transport> Source<L> {
         self.tail.opened(state.after.as_deref(), opened.answered);
         self.replay.opened(state.after.as_deref(), &opened);
         self.on_opened(&opened, state.after.clone());
-        self.outage = self.lost.map(|since| since.elapsed());
+        self.add_outage();
         self.report_outage_losses(state.missing_reason);
         let began = Instant::now();
         self.replayable_before = self.replayable;
@@ -289,8 +291,9 @@ impl<L: Transport> Source<L> {
         let was_healthy = self.has_event || began.elapsed() >= HEALTHY_AFTER;
         // A connection that delivered nothing is part of the outage.
         if self.lost.is_none() || was_healthy {
-            self.lost = Some(Instant::now());
+            (self.lost, self.outage) = (Some(Instant::now()), None);
         }
+        self.closed = Some(Instant::now());
         if was_healthy && closed.is_by_server() {
             self.failures = 0;
         }
@@ -312,6 +315,15 @@ impl<L: Transport> Source<L> {
         // Events that are no longer requested are not replayed either.
         self.tail.connecting(after, &self.transport);
         self.transport.connect(after, self.options.max_event).await.map(Ok)
+    }
+
+    /// Adds the time since the last close to the outage, unless that was already reported. Connections that delivered nothing
+    /// don't count as outage.
+    fn add_outage(&mut self) {
+        if let Some(closed) = self.closed.take() {
+            let before = self.outage.filter(|_| self.reported_outage != self.lost);
+            self.outage = Some(before.unwrap_or_default() + closed.elapsed());
+        }
     }
 
     /// Returns the id to resume after, and why the server can't replay everything that is missing, if so.
@@ -463,7 +475,7 @@ impl<L: Transport> Source<L> {
             Some(_) if self.is_reopened => format!("reopened for other modes; {why}"),
             // Rounded up, because 0s would contradict the gap.
             Some(outage) => {
-                let outage = outage.max(std::time::Duration::from_millis(100));
+                let outage = outage.max(Duration::from_millis(100));
                 format!("disconnected for {}; {why}", runtail_core::text::duration(outage))
             }
             None => why.to_string(),

@@ -188,7 +188,10 @@ impl<L: Transport> Source<L> {
         }
         match admission {
             Admission::Ambiguous => return false,
-            Admission::Duplicate => self.duplicate(at),
+            Admission::Duplicate => {
+                self.replay.repeated();
+                self.duplicate(at);
+            }
             Admission::New | Admission::NewAfterGap | Admission::NewAfterMissing(_) => {
                 self.record(event, admission, at, conn)
             }

@@ -9,6 +9,9 @@ use std::time::Duration;
 
 /// A pause this long between two events ends a replay, because stored events are sent without pauses.
 const PAUSE: Duration = Duration::from_millis(250);
+/// This many events in a row that each arrive alone after a shorter pause end it, too: they arrive as a model writes.
+const PACE: Duration = Duration::from_millis(5);
+const PACED_EVENTS: u32 = 3;
 /// The same for the pause before a connection's first event. Longer, because a server takes a while to read its store.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 /// How far the server's clock header can be behind, in milliseconds: it has whole seconds, and uvicorn renews it once a
@@ -24,6 +27,11 @@ pub(crate) struct Replay {
     /// The newest id, and whether its events are replayed. The Python server uses one id for all events of a
     /// millisecond.
     last: Option<(Arc<str>, bool)>,
+    /// Whether a repeated event shows that stored events are sent.
+    may_repeat: bool,
+    /// Events since the last pause, and how many in a row arrived alone.
+    arrived: u32,
+    paced: u32,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
@@ -43,15 +51,23 @@ impl Replay {
             Replayed::All => State::Everything,
             Replayed::None => State::Live,
             Replayed::Unknown | Replayed::Before(_) if after.is_some() => State::Stored { has_event: false },
-            Replayed::Unknown | Replayed::Before(_) => State::Live,
+            Replayed::Unknown | Replayed::Before(_) | Replayed::IfRepeated => State::Live,
         };
+        let may_repeat = opened.past == Replayed::IfRepeated;
         let clock = if let Replayed::Before(clock) = opened.past { Some(clock) } else { opened.answered };
-        *self = Replay { state, clock: clock.filter(|_| state != State::Live), last: None };
+        *self = Replay { state, clock: clock.filter(|_| state != State::Live), may_repeat, ..Replay::default() };
     }
 
     /// Marks the following events as a replay, which live events may follow.
     pub fn replaying(&mut self, answered: Option<u64>) {
-        *self = Replay { state: State::Stored { has_event: false }, clock: answered, last: None };
+        *self = Replay { state: State::Stored { has_event: false }, clock: answered, ..Replay::default() };
+    }
+
+    /// Records that the connection sent an event that was received before.
+    pub fn repeated(&mut self) {
+        if std::mem::take(&mut self.may_repeat) {
+            self.state = State::Stored { has_event: true };
+        }
     }
 
     /// Marks the following events as live.
@@ -66,15 +82,20 @@ impl Replay {
 
     /// Applies a pause during which the server sent nothing.
     pub fn paused(&mut self, pause: Duration) {
-        if let State::Stored { has_event } = self.state
-            && pause >= if has_event { PAUSE } else { FIRST_PAUSE }
-        {
+        let State::Stored { has_event } = self.state else { return };
+        if std::mem::take(&mut self.arrived) == 1 && pause >= PACE {
+            self.paced += 1;
+        } else {
+            self.paced = 0;
+        }
+        if self.paced >= PACED_EVENTS || pause >= if has_event { PAUSE } else { FIRST_PAUSE } {
             self.state = State::Live;
         }
     }
 
     /// Returns whether an event of this connection is replayed.
     pub fn is_replayed(&mut self, event: &Decoded) -> bool {
+        self.arrived += 1;
         match &mut self.state {
             State::Everything => return true,
             State::Stored { has_event } => *has_event = true,
@@ -152,6 +173,33 @@ mod tests {
         let mut idle = replay(Some("-"), Replayed::Unknown, None);
         idle.paused(FIRST_PAUSE);
         assert!(!is_replayed(&mut idle, None));
+    }
+
+    #[test]
+    fn events_that_arrive_one_by_one_are_live() {
+        let mut run = replay(Some("-1"), Replayed::Unknown, None);
+        let mut read = |pause: u64, id: &str, more: &str| {
+            run.paused(Duration::from_millis(pause));
+            let replayed = is_replayed(&mut run, Some(id));
+            assert!(more.is_empty() || is_replayed(&mut run, Some(more)));
+            replayed
+        };
+        // Bursts that a slow network separates, then one event every 20 ms.
+        assert!(read(20, "1", "2") && read(20, "3", "4") && read(20, "5", ""));
+        assert!(read(20, "6", "") && read(20, "7", ""));
+        assert!(!read(20, "8", "") && !read(0, "9", ""));
+    }
+
+    #[test]
+    fn a_server_that_may_keep_nothing_replays_only_if_it_repeats_an_event() {
+        let mut run = replay(Some("22-0"), Replayed::IfRepeated, CLOCK);
+        assert!(!is_replayed(&mut run, Some("23-0")) && !run.awaits_pause());
+        let mut run = replay(Some("22-0"), Replayed::IfRepeated, None);
+        run.repeated();
+        assert!(is_replayed(&mut run, Some("24-0")));
+        run.paused(PAUSE);
+        run.repeated();
+        assert!(!is_replayed(&mut run, Some("25-0")));
     }
 
     #[test]

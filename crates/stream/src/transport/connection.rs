@@ -129,6 +129,8 @@ pub enum Replayed {
     /// Stored events, if they were requested, and then live ones, with no known boundary between them.
     #[default]
     Unknown,
+    /// None, unless the connection repeats an event that was received before: the server may not keep events.
+    IfRepeated,
 }
 
 /// The state of a run whose connection closed, according to the server.

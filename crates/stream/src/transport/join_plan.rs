@@ -1,7 +1,7 @@
 //! Decides, before a run's stream is read, which events joining can deliver and whether it takes events from other
 //! readers.
 
-use crate::log::record::Outcome;
+use crate::log::record::{JOINED, Outcome};
 use crate::source::control_events::begins_run;
 use crate::transport::modes::is_resumable;
 use jiff::tz::TimeZone;
@@ -130,12 +130,17 @@ impl Joining {
 
 /// Describes a late join. The time of day is local; the record has the exact time.
 fn late_join(at: Timestamp, missing: Option<u64>) -> String {
-    let time = at.to_zoned(TimeZone::system()).strftime("%H:%M:%S");
-    match missing {
-        None => format!("joined at {time}; earlier output isn't available"),
-        Some(1) => format!("joined at {time}; 1 earlier event isn't available"),
-        Some(n) => format!("joined at {time}; {} earlier events aren't available", runtail_core::text::count(n)),
-    }
+    let what = match missing {
+        None => "earlier output isn't available".to_string(),
+        Some(1) => "1 earlier event isn't available".to_string(),
+        Some(n) => format!("{} earlier events aren't available", runtail_core::text::count(n)),
+    };
+    joined(at, &what)
+}
+
+/// Returns the reason of a gap from before a stream was opened.
+pub(crate) fn joined(at: Timestamp, what: &str) -> String {
+    format!("{JOINED}{}; {what}", at.to_zoned(TimeZone::system()).strftime("%H:%M:%S"))
 }
 
 #[cfg(test)]

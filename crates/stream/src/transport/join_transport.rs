@@ -69,6 +69,7 @@ impl Transport for JoinTransport {
             // A run that has not started has sent nothing.
             JoinPlan::FromNow => Replayed::None,
             _ if is_pending => Replayed::None,
+            JoinPlan::Unknown if self.kind == Some(ServerKind::Other) => Replayed::IfRepeated,
             _ => Replayed::Unknown,
         };
         match plan {

@@ -165,6 +165,12 @@ impl RunList {
         self.known.get(run_id).is_some_and(|known| known.was_over)
     }
 
+    /// Returns whether a run was created before the thread was followed.
+    pub fn precedes(&self, run_id: &str) -> bool {
+        let created = self.known.get(run_id).and_then(|known| known.record.started_at);
+        created.is_some() && self.newest_at_first.is_some_and(|newest| created <= newest)
+    }
+
     /// Returns whether a newer run has started, so it isn't waiting for this one.
     pub fn has_newer_started(&self, run_id: &str) -> bool {
         let created = self.known.get(run_id).and_then(|known| known.record.started_at);

@@ -7,18 +7,11 @@ use crate::transport::run_state::run_state;
 use crate::transport::server::{
     ALWAYS, FROM_THE_START, is_endpoint_missing, kind, may_reopen, refused, requested_modes,
 };
-use runtail_api::{AgentServer, ApiError, Kind, ServerKind};
+use runtail_api::{AgentServer, ApiError, FoundStart, Kind, ServerKind, mark_start};
 use runtail_core::model::{Run, RunCreate};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::HashSet;
 
-/// The metadata key whose value identifies our run in the list of runs.
-const RUN_TAG_KEY: &str = "runtail";
-/// Number of newest runs to search for ours, and number of runs to remember before the start.
-const RUNS_SEARCHED: usize = 20;
-const RUNS_REMEMBERED: usize = 100;
-/// Number of assistants to search for a run's assistant.
-const ASSISTANTS: usize = 100;
 /// Number of attempts to find a run whose start got no response.
 const FIND_RUN_ATTEMPTS: u32 = 4;
 
@@ -43,7 +36,6 @@ pub struct RunTransport {
     /// Whether the thread was created for this run.
     created_thread: bool,
     body: RunCreate,
-    run_tag: String,
     start: Start,
     /// The thread's runs before the start, if known.
     before: Option<HashSet<String>>,
@@ -62,33 +54,18 @@ enum Start {
     /// Sent without a response: the run may exist.
     InDoubt {
         attempts: u32,
+        lost: ApiError,
     },
     /// Started, but the response had no run id.
     Unnamed,
     Run(String),
 }
 
-/// The result of searching for a run.
-enum Found {
-    Run(Box<Run>),
-    /// No run can be ours.
-    None,
-    /// There are new runs, but none is certainly ours.
-    Ambiguous,
-}
-
 impl RunTransport {
     /// Creates a link that starts this run as resumable. Disconnecting never cancels it.
     pub fn new(server: AgentServer, target: Target, mut body: RunCreate) -> RunTransport {
-        let run_tag = uuid::Uuid::new_v4().to_string();
         body.stream_resumable = true;
         body.on_disconnect = Some("continue".into());
-        match &mut body.metadata {
-            Some(Value::Object(metadata)) => {
-                metadata.insert(RUN_TAG_KEY.into(), json!(run_tag));
-            }
-            other => *other = Some(json!({ RUN_TAG_KEY: run_tag })),
-        }
         let to_create = target == Target::NewThread;
         let thread = match target {
             Target::Thread(id) => Some(id),
@@ -101,8 +78,7 @@ impl RunTransport {
             thread,
             to_create,
             created_thread: false,
-            body,
-            run_tag,
+            body: mark_start(body),
             start: Start::Unsent,
             before: None,
             joining: None,
@@ -119,7 +95,16 @@ impl RunTransport {
 
     async fn create_thread(&mut self) -> Result<(), ApiError> {
         let body = json!({"thread_id": self.thread, "if_exists": "do_nothing"});
-        let thread = self.server.create_thread(&body).await?;
+        let thread = match self.server.create_thread(&body).await {
+            // By the contract, a server chooses the id.
+            Err(error)
+                if matches!(error.kind, Kind::Invalid(_))
+                    && kind(&self.server, &mut self.kind).await? == ServerKind::Other =>
+            {
+                self.server.create_thread(&json!({})).await?
+            }
+            result => result?,
+        };
         self.created_thread = self.thread.as_ref() == Some(&thread.thread_id);
         // The server may choose its own id. Such a thread is never deleted.
         if !self.created_thread && kind(&self.server, &mut self.kind).await? != ServerKind::Other {
@@ -141,9 +126,8 @@ impl RunTransport {
         let Some(thread) = &self.thread else { return };
         if self.created_thread {
             self.before = Some(HashSet::new());
-        } else if self.kind.is_some_and(|kind| kind.is_aegra() || kind == ServerKind::Other) {
-            let runs = self.server.runs(thread, RUNS_REMEMBERED).await.ok();
-            self.before = runs.map(|runs| runs.into_iter().map(|run| run.run_id).collect());
+        } else if let Some(kind) = self.kind {
+            self.before = self.server.runs_before_start(thread, kind).await;
         }
     }
 
@@ -156,7 +140,7 @@ impl RunTransport {
         {
             self.body = self.server.begin_at_head(thread, self.body.clone()).await;
         }
-        self.start = Start::InDoubt { attempts: 0 };
+        self.start = Start::InDoubt { attempts: 0, lost: refused("the start request got no response") };
         match self.server.start_run(self.thread.as_deref(), &self.body).await {
             Ok(stream) => {
                 self.start = stream.run_id.clone().map_or(Start::Unnamed, Start::Run);
@@ -171,7 +155,10 @@ impl RunTransport {
                 }
                 Err(error)
             }
-            Err(error) => self.find_lost_run(error).await,
+            Err(lost) => {
+                self.start = Start::InDoubt { attempts: 0, lost };
+                self.find_lost_run().await
+            }
         }
     }
 
@@ -185,43 +172,30 @@ impl RunTransport {
         self.to_create = true;
     }
 
-    /// Searches for the run whose start got no response, and joins it. `lost` is the error of the start request.
-    async fn find_lost_run(&mut self, lost: ApiError) -> Result<Connection, ApiError> {
+    /// Searches for the run whose start got no response, and joins it.
+    async fn find_lost_run(&mut self) -> Result<Connection, ApiError> {
+        let Start::InDoubt { attempts, lost } = &mut self.start else { return Err(refused("no start is in doubt")) };
+        *attempts += 1;
+        let (attempts, lost) = (*attempts, lost.clone());
+        let unknown = |kind, why: &str| ApiError { kind, detail: format!("{}{why}", lost.cause()), ..lost.clone() };
         let Some(thread) = self.thread.clone() else {
-            return Err(ApiError {
-                kind: Kind::Refused,
-                detail: format!("{}; a stateless run can't be looked up, so it may be running", lost.detail),
-                ..lost
-            });
+            return Err(unknown(Kind::Refused, "; a stateless run can't be looked up, so it may be running"));
         };
-        let found = self.find(&thread).await.map_err(|error| ApiError {
-            detail: format!("{}; it is unknown whether the run started", error.detail),
-            ..error
-        })?;
-        if let Found::Run(run) = found {
-            return self.join_found(&thread, *run).await;
-        }
-        let attempts = match &mut self.start {
-            Start::InDoubt { attempts } => {
-                *attempts += 1;
-                *attempts
-            }
-            _ => FIND_RUN_ATTEMPTS,
-        };
-        if attempts < FIND_RUN_ATTEMPTS {
+        let found = match self.server.find_start(&thread, &self.body, self.before.as_ref()).await {
+            Ok(FoundStart::Run(run)) => return self.join_found(&thread, *run).await,
             // The run may not be listed yet.
-            return Err(ApiError { kind: Kind::Network, ..lost });
-        }
-        let why = match found {
-            Found::Ambiguous => "the thread has new runs, but none is certainly this one",
-            _ => "the thread has no run that could be this one",
+            Ok(_) if attempts < FIND_RUN_ATTEMPTS => return Err(unknown(Kind::Network, "")),
+            found => found,
         };
-        Err(ApiError {
-            kind: Kind::Refused,
-            detail: format!("{}; {why}, so it is unknown whether the run started", lost.detail),
-            hint: Some("the request was sent only once; the thread's runs and state show what happened".into()),
-            ..lost
-        })
+        let why = match &found {
+            Ok(FoundStart::Ambiguous) => "the thread has new runs, but none is certainly this one".into(),
+            Ok(_) => "the thread has no run that could be this one".into(),
+            Err(error) => format!("its runs can't be listed: {}", error.cause()),
+        };
+        let kind = if found.is_err_and(|error| error.is_transient()) { Kind::Network } else { Kind::Refused };
+        let error = unknown(kind, &format!("; it is unknown whether the run started ({why})"));
+        let hint = "the request was sent only once; the thread's runs and state show what happened";
+        Err(ApiError { hint: Some(hint.into()), ..error })
     }
 
     async fn join_found(&mut self, thread: &str, run: Run) -> Result<Connection, ApiError> {
@@ -235,48 +209,15 @@ impl RunTransport {
         Ok(opened.replaying())
     }
 
-    async fn find(&mut self, thread: &str) -> Result<Found, ApiError> {
-        let runs = self.server.runs(thread, RUNS_SEARCHED).await?;
-        let is_ours = |run: &Run| run.metadata.as_ref().is_some_and(|m| m[RUN_TAG_KEY] == self.run_tag.as_str());
-        let (has_metadata, has_runs) = (runs.iter().any(|run| run.metadata.is_some()), !runs.is_empty());
-        if let Some(run) = runs.iter().position(is_ours) {
-            return Ok(runs.into_iter().nth(run).map_or(Found::None, |run| Found::Run(Box::new(run))));
-        }
-        if has_metadata || !has_runs {
-            return Ok(Found::None);
-        }
-        let Some(before) = &self.before else { return Ok(Found::Ambiguous) };
-        let mut new: Vec<Run> = runs.into_iter().filter(|run| !before.contains(&run.run_id)).collect();
-        let is_other_input = |run: &Run| {
-            self.body.input.is_some() && run.extra.get("input").is_some_and(|i| Some(i) != self.body.input.as_ref())
-        };
-        new.retain(|run| !is_other_input(run));
-        let Some(run) = new.pop() else { return Ok(Found::None) };
-        if !new.is_empty() || !self.is_assistant(&run.assistant_id).await? {
-            return Ok(Found::Ambiguous);
-        }
-        Ok(Found::Run(Box::new(run)))
-    }
-
-    /// Returns whether an assistant's id belongs to the requested assistant, which may be given by id or name.
-    async fn is_assistant(&self, id: &str) -> Result<bool, ApiError> {
-        let requested = &*self.body.assistant_id;
-        if id == requested {
-            return Ok(true);
-        }
-        let all = self.server.assistants(ASSISTANTS, 0).await?;
-        let is_it = |name: &str| name == requested;
-        Ok(all.iter().any(|a| a.assistant_id == id && (is_it(&a.graph_id) || a.name.as_deref().is_some_and(is_it))))
+    async fn find_unnamed(&self, thread: &str) -> Result<FoundStart, ApiError> {
+        self.server.find_start(thread, &self.body, self.before.as_ref()).await
     }
 
     async fn join(&mut self, thread: &str, run: &str, after: Option<&str>) -> Result<Connection, ApiError> {
         let modes = requested_modes(&self.server, &mut self.kind, &self.modes).await?;
         let stream = self.server.join_run(thread, run, &modes, after).await?;
-        Ok(Connection {
-            thread_id: Some(thread.into()),
-            run_id: Some(run.into()),
-            ..Connection::of(stream, self.max_event)
-        })
+        let opened = Connection::of(stream, self.max_event).of_joined_run(self.kind);
+        Ok(Connection { thread_id: Some(thread.into()), run_id: Some(run.into()), ..opened })
     }
 
     /// Returns whether the server filters by mode.
@@ -307,27 +248,33 @@ impl Transport for RunTransport {
                 let run = run.clone();
                 self.join(&thread, &run, after).await
             }
-            (Start::Unnamed, Some(thread)) => match self.find(&thread).await? {
-                Found::Run(run) => {
+            (Start::Unnamed, Some(thread)) => match self.find_unnamed(&thread).await? {
+                FoundStart::Run(run) => {
                     let opened = self.join(&thread, &run.run_id, after).await;
                     self.start = Start::Run(run.run_id);
                     opened
                 }
-                Found::None | Found::Ambiguous => Err(refused(
+                FoundStart::None | FoundStart::Ambiguous => Err(refused(
                     "the server never sent the run's id, and the thread's list of runs doesn't show which run it is",
                 )),
             },
-            (Start::InDoubt { .. }, _) => self.find_lost_run(refused("the start request got no response")).await,
+            (Start::InDoubt { .. }, _) => self.find_lost_run().await,
             (Start::Run(_) | Start::Unnamed, None) => Err(refused("a stateless run can't be joined again")),
         }
     }
 
     async fn run_state(&mut self) -> Result<RunState, ApiError> {
-        let Some(thread) = self.thread.clone() else { return Ok(RunState::NoStatus) };
+        let Some(thread) = self.thread.clone() else {
+            // A contract-only server shows no outcome, and one that is stopped closes its connections cleanly, too.
+            if self.kind == Some(ServerKind::Other) {
+                self.server.check_answers().await?;
+            }
+            return Ok(RunState::NoStatus);
+        };
         if matches!(self.start, Start::Unnamed) {
-            match self.find(&thread).await {
-                Ok(Found::Run(run)) => self.start = Start::Run(run.run_id),
-                Ok(Found::None | Found::Ambiguous) => return Ok(RunState::NoStatus),
+            match self.find_unnamed(&thread).await {
+                Ok(FoundStart::Run(run)) => self.start = Start::Run(run.run_id),
+                Ok(FoundStart::None | FoundStart::Ambiguous) => return Ok(RunState::NoStatus),
                 Err(error) if is_endpoint_missing(&self.server, &mut self.kind, &error).await? => {
                     return Ok(RunState::NoStatus);
                 }

@@ -20,6 +20,12 @@ impl Connection {
         Connection { status, thread_id, run_id, answered, past: Replayed::Unknown, body: read_ahead(body, max_event) }
     }
 
+    /// Sets what is known about earlier events of a joined run. By the contract a run's events are not kept.
+    pub(crate) fn of_joined_run(self, kind: Option<ServerKind>) -> Connection {
+        let past = if kind == Some(ServerKind::Other) { Replayed::IfRepeated } else { self.past };
+        Connection { past, ..self }
+    }
+
     /// Marks the connection as a full replay, although the source requested a start.
     pub(crate) fn replaying(self) -> Connection {
         let first = Batch { feed: vec![Feed::Replaying { answered: self.answered }], bytes: 0 };
@@ -62,12 +68,12 @@ pub(crate) async fn kind(server: &AgentServer, known: &mut Option<ServerKind>) -
     }
 }
 
-/// Returns whether an error means that the server lacks the endpoint rather than the object. A server without `/info`
-/// may only offer the contract's endpoints, which don't include threads, runs or their lists.
+/// Returns whether an error means that the server lacks the endpoint rather than the object. A server without a known
+/// `/info` may only offer the contract's endpoints, which don't include threads, runs or their lists.
 pub async fn is_endpoint_missing(
     server: &AgentServer,
     known: &mut Option<ServerKind>,
     error: &ApiError,
 ) -> Result<bool, ApiError> {
-    Ok(error.may_lack_call() && kind(server, known).await? == ServerKind::Other)
+    Ok(error.names_no_object() && kind(server, known).await? == ServerKind::Other)
 }

@@ -1,6 +1,7 @@
 //! Follows a thread by its runs, on servers without thread streams: polls the thread's runs and joins active and new
 //! ones, one after the other, into one event log.
 
+use crate::log::record::precedes_stream;
 use crate::source::{follow, follow_if_offered};
 use crate::transport::connection::SourceOptions;
 use crate::transport::join_transport::JoinTransport;
@@ -107,6 +108,8 @@ struct Follower {
     unread: usize,
     /// Whether the current run had already finished and its state is loaded, so an empty replay is no gap.
     is_past: bool,
+    /// Whether the current run was created before the thread was followed.
+    precedes: bool,
 }
 
 /// A position in a log that continues with another source.
@@ -159,6 +162,7 @@ impl Follower {
             open: None,
             unread: 0,
             is_past: false,
+            precedes: false,
         }
     }
 
@@ -332,6 +336,7 @@ impl Follower {
         let _source = AbortOnDropHandle::new(tokio::spawn(follow(transport, options, sender)));
         self.base = Base { events: self.totals.events, conn: self.totals.connections };
         self.is_past = self.following.has_state && list.was_over(&run);
+        self.precedes = list.precedes(&run);
         let mut last_event = Instant::now();
         let mut outcome = Outcome::Unknown;
         loop {
@@ -420,7 +425,13 @@ impl Follower {
         let record = match record {
             Record::Gap { at, why } => {
                 self.totals.gaps += 1;
-                Record::Gap { at, why: format!("run {}: {why}", runtail_core::text::clean(run)) }
+                let run = runtail_core::text::clean(run);
+                // Events of a run that was there before the thread was followed are not lost by it.
+                let why = match self.precedes && precedes_stream(&why) {
+                    true => format!("{why} (run {run})"),
+                    false => format!("run {run}: {why}"),
+                };
+                Record::Gap { at, why }
             }
             other => self.base.shift(other),
         };

@@ -145,13 +145,21 @@ pub async fn run(options: Options) -> io::Result<Ended> {
     terminal::install_panic_hook();
     let mut signals = Signals::new()?;
     fatal::catch();
-    // `enter` may fail after it has changed some of the terminal's modes.
-    let mut screen = Screen::enter().inspect_err(|_| terminal::restore())?;
-    let result = run_loop(options, &mut screen, &mut signals).await;
+    let result = match Screen::enter() {
+        Ok(mut screen) => run_loop(options, &mut screen, &mut signals).await,
+        Err(error) => Err(error),
+    };
+    // `enter` may have failed after it had changed some of the terminal's modes.
     terminal::restore();
     match result {
         // The errors after a terminal window was closed or its connection was lost.
-        Err(e) if e.kind() == io::ErrorKind::BrokenPipe || e.raw_os_error() == Some(EIO) => Ok(Ended::TerminalGone),
+        Err(e)
+            if e.kind() == io::ErrorKind::BrokenPipe
+                || e.raw_os_error() == Some(EIO)
+                || signals::is_terminal_closed() =>
+        {
+            Ok(Ended::TerminalGone)
+        }
         result => result,
     }
 }

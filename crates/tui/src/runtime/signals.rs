@@ -34,6 +34,16 @@ pub fn is_hangup_ignored() -> bool {
     true
 }
 
+/// Returns whether the terminal of the output was closed. Then nothing can be read from it either.
+pub fn is_terminal_closed() -> bool {
+    #[cfg(unix)]
+    {
+        unix::poll_terminal(0) == unix::Polled::Closed
+    }
+    #[cfg(not(unix))]
+    false
+}
+
 /// The number of SIGHUP, the same on every Unix.
 const SIGHUP: i32 = 1;
 
@@ -128,16 +138,34 @@ mod unix {
         let sender = closed.clone();
         std::thread::Builder::new().name("terminal".into()).spawn(move || {
             loop {
-                let mut stdout = libc::pollfd { fd: libc::STDOUT_FILENO, events: 0, revents: 0 };
-                // SAFETY: the one pollfd that is passed outlives the call.
-                match unsafe { libc::poll(&raw mut stdout, 1, -1) } {
-                    -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
-                    1 if stdout.revents & (libc::POLLHUP | libc::POLLERR) != 0 => return sender.notify_one(),
-                    _ => return,
+                match poll_terminal(-1) {
+                    Polled::Interrupted => {}
+                    Polled::Closed => return sender.notify_one(),
+                    Polled::Other => return,
                 }
             }
         })?;
         Ok(closed)
+    }
+
+    /// The result of polling the terminal of the output.
+    #[derive(PartialEq)]
+    pub(super) enum Polled {
+        Closed,
+        /// A signal interrupted the wait.
+        Interrupted,
+        Other,
+    }
+
+    /// Waits until the terminal is closed, at most `timeout` milliseconds; -1 means without a limit.
+    pub(super) fn poll_terminal(timeout: i32) -> Polled {
+        let mut stdout = libc::pollfd { fd: libc::STDOUT_FILENO, events: 0, revents: 0 };
+        // SAFETY: the one pollfd that is passed outlives the call.
+        match unsafe { libc::poll(&raw mut stdout, 1, timeout) } {
+            -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => Polled::Interrupted,
+            1 if stdout.revents & (libc::POLLHUP | libc::POLLERR) != 0 => Polled::Closed,
+            _ => Polled::Other,
+        }
     }
 }
 

@@ -298,7 +298,7 @@ impl Live {
                 ThreadStatus::Failed { at, error, nodes: run.failed_nodes.clone(), timed_out: false }
             }
             _ if is_stream_only && !is_recorded => {
-                let why = "the newest run ended before the stream was opened, and this server doesn't say how";
+                let why = "the stream ended without showing how the newest run ended";
                 ThreadStatus::Unknown { why: why.into() }
             }
             _ if is_recorded => ThreadStatus::Unknown { why: "the recording stops before the run's end".into() },

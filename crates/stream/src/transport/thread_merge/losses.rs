@@ -3,13 +3,14 @@
 use super::{ThreadMerger, ended, is_finished, is_kept};
 use crate::source::id_key::IdKey;
 use crate::sse::read_ahead::Feed;
+use crate::transport::join_plan::joined;
 use crate::transport::merge_memory::lock;
+use jiff::Timestamp;
 use runtail_core::model::Run;
 use runtail_core::text;
 
 /// What is missing of runs that are not resumable: when the stream is opened, and after a lost connection.
-const NOTHING_EARLIER: &str =
-    "and the server keeps no events of runs that are not resumable: all earlier ones are missing";
+const NOTHING_EARLIER: &str = "its earlier output isn't available, because it is not resumable";
 const LOST_MEANWHILE: &str = "events sent while the stream was closed are lost";
 
 impl ThreadMerger {
@@ -30,7 +31,8 @@ impl ThreadMerger {
             [] => return,
             [run] => self.not_kept(&run.run_id),
             several if self.is_first => {
-                format!("{} runs began before this stream was opened, {NOTHING_EARLIER}", several.len())
+                let what = "runs began before: their earlier output isn't available, because they are not resumable";
+                joined(Timestamp::now(), &format!("{} {what}", several.len()))
             }
             several => format!("{} runs are not resumable; {LOST_MEANWHILE}", several.len()),
         };
@@ -42,7 +44,7 @@ impl ThreadMerger {
     pub(super) fn not_kept(&self, run: &str) -> String {
         let run = text::clean(run);
         match self.is_first {
-            true => format!("run {run} began before this stream was opened, {NOTHING_EARLIER}"),
+            true => joined(Timestamp::now(), &format!("run {run} began before: {NOTHING_EARLIER}")),
             false => format!("run {run} is not resumable; {LOST_MEANWHILE}"),
         }
     }

@@ -181,6 +181,9 @@ impl Report<'_> {
     /// Adds the gaps and their reasons.
     fn gaps(&mut self, delivery: &DeliveryLog, event_log: &EventLog) {
         let all = delivery.possible_gaps();
+        if let Some(why) = &delivery.before_opening {
+            self.push(Line::of(Tone::Dim, &format!("  {}", text::head(why, MAX_REASON))), None);
+        }
         if all.is_empty() {
             return;
         }

@@ -60,6 +60,8 @@ impl Summary<'_> {
     pub fn rows(&self) -> (Vec<Row>, usize) {
         let mut rows = self.problems();
         let problems = rows.len();
+        let before = self.delivery().before_opening.iter();
+        rows.extend(before.map(|why| line(Line::of(Tone::Dim, "· ").with(Tone::Dim, text::head(why, MAX_REASON)))));
         rows.push(self.verified());
         if !self.projections.delivery.connections().is_empty() {
             if rows.len() > 1 {
@@ -94,6 +96,7 @@ impl Summary<'_> {
     pub fn text(&self) -> String {
         let wide = Summary { width: MIN_WIDE - 1, ..*self };
         let mut out: Vec<String> = wide.problems().iter().map(|row| row.line.text()).collect();
+        out.extend(self.delivery().before_opening.iter().map(|why| why.to_string()));
         out.push(wide.verified().line.text());
         if !self.projections.delivery.connections().is_empty() {
             let rates = &self.projections.delivery.rates;

@@ -66,7 +66,10 @@ pub(super) fn why(view: &ThreadView<'_>, session: &Session) -> Why {
         ThreadStatus::Failed { nodes: failed, timed_out, .. } => failed_run(view, failed, *timed_out, &name),
         ThreadStatus::Idle { .. } => idle(view, run, &name),
         ThreadStatus::Deleted => {
-            Why::new("The thread was deleted (the server returns 404). This page shows its last known data.")
+            Why::new(
+                "The server doesn't have this thread (404): it was deleted, or the server lost it in a restart. This page shows its \
+                 last known data.",
+            )
         }
         ThreadStatus::BusyWithoutRun { .. } => Why::new(
             "The thread's status is busy, but none of its runs is active. Most likely an active run was deleted; it may still \
