@@ -272,8 +272,8 @@ impl Messages {
             }
             i
         });
-        // What a node passes on, it didn't write.
-        let is_passed_on = |m: &Message| context.in_state && (m.in_state && m.is_streamed || m.role == Role::Human);
+        // A node that returns the user's message passes it on.
+        let is_passed_on = |m: &Message| context.in_state && m.role == Role::Human;
         if known.is_none() || !self.items().get(i).is_some_and(is_passed_on) {
             self.set_origin(i, origin);
         }

@@ -28,7 +28,7 @@ fn of_value(value: &Value) -> Option<String> {
         (_, Some(message)) => Some(message.to_string()),
         (name, None) => match nested().and_then(of_value) {
             Some(nested) => Some(nested),
-            None if fields.values().all(Value::is_null) => None,
+            None if fields.values().all(|field| field.is_null() || field.as_str() == Some("")) => None,
             None => Some(text("error").or(name).map_or_else(|| value.to_string(), str::to_string)),
         },
     }
