@@ -13,7 +13,7 @@ fn replayed(sse: &[u8]) -> String {
     let mut events: Vec<Event> = Vec::new();
     while let Some(frame) = framer.next_frame() {
         let Frame::Block(block) = frame else { continue };
-        for event in decoder.decode(block) {
+        if let Some(event) = decoder.decode(block) {
             let seq = Seq(events.len() as u64 + 1);
             events.push(event.at(seq, "2026-11-26T20:00:00Z".parse().unwrap(), 1, false));
         }

@@ -27,7 +27,7 @@ impl Thread {
         let mut events = Vec::new();
         while let Some(frame) = framer.next_frame() {
             let Frame::Block(block) = frame else { continue };
-            for event in decoder.decode(block) {
+            if let Some(event) = decoder.decode(block) {
                 let ns = event.ns.iter().map(|segment| segment.to_string()).collect();
                 events.push((
                     event.name.to_string(),

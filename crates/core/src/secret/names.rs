@@ -120,7 +120,7 @@ fn has_last_letters(name: &str) -> bool {
     let end = name.trim_end_matches(|c: char| c.is_ascii() && !c.is_ascii_alphabetic()).as_bytes();
     let Some(last) = end.last_chunk::<2>() else { return false };
     let is_last = |known: &&str| known.as_bytes().ends_with(&last.map(|byte| byte.to_ascii_lowercase()));
-    !last.is_ascii() || LAST_WORDS.iter().chain(&ENDS).any(|known| is_last(known))
+    !last.is_ascii() || LAST_WORDS.iter().chain(&ENDS).any(is_last)
 }
 
 /// Returns the words of a name in lower case, joined by `_`, without a number at the end.

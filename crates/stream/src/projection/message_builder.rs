@@ -9,7 +9,7 @@ use super::status::StepTimes;
 use super::usage::Usage;
 use crate::protocol::{AdditionalKwargs, Items, MessageOrigin, MessagePair, MessagePayload, Payload, StateMessages};
 use crate::source::control_events::begins_run;
-use crate::{MAX_NAME, Seq, bounded};
+use crate::{MAX_NAME, bounded};
 use runtail_core::json;
 use serde_json::Value;
 use serde_json::value::RawValue;

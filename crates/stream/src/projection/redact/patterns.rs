@@ -336,7 +336,7 @@ fn value(text: &str, name: Range<usize>, sign: &str) -> Option<Range<usize>> {
             let before = text[..name.start].trim_end_matches([' ', '\t', '-']);
             let is_line = matches!(next, None | Some('\n' | '\r')) && !sign.contains('\n');
             let is_line = is_line && (before.is_empty() || before.ends_with('\n'));
-            if !is_bare_secret(word, next, sign) && !(is_line && is_yaml_secret(word)) {
+            if !(is_bare_secret(word, next, sign) || is_line && is_yaml_secret(word)) {
                 return None;
             }
             let end = rest.find(ends).unwrap_or(rest.len());

@@ -324,7 +324,7 @@ impl Blocks {
     pub fn message_at<'a>(&self, projections: &'a Projections, spot: LinePos) -> Option<&'a Message> {
         let of = self.with(projections, spot.key, |block| block.at(spot.line).map(|(segment, _)| segment.of));
         // A rule belongs to no message.
-        projections.messages.get(of.flatten().map_or_else(|| projections.messages.number_at(spot.key), |of| of)?)
+        projections.messages.get(of.flatten().unwrap_or_else(|| projections.messages.number_at(spot.key))?)
     }
 
     /// Returns the line that an event produced, or the line before it.

@@ -222,7 +222,7 @@ impl AnswerCard {
             .collect();
         let decided = actions.iter().filter(|action| action.decision.is_some()).count();
         let mut parts = Vec::new();
-        if !actions.is_empty() && !(count > 1 && self.questions.iter().all(Question::is_per_call)) {
+        if !(actions.is_empty() || count > 1 && self.questions.iter().all(Question::is_per_call)) {
             parts.push(format!("{decided} of {} decided.", actions.len()));
         }
         match answer {
