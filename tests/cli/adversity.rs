@@ -232,7 +232,7 @@ fn a_full_disk_during_an_export_is_reported() {
     term.compose("support");
     term.wait_for("New run ·");
     term.keys("hello\x13");
-    term.wait_for("■ stream ended");
+    term.wait_for("last run finished");
     term.keys("7");
     term.wait_for("as received");
     term.keys(&format!(":export jsonl {}\r", file.display()));

@@ -75,14 +75,14 @@ fn run_by_assistant_name_is_shown_completely() {
     term.keys("n");
     term.wait_for("type an assistant or graph name");
     term.keys(&format!("{}agent\x13", BACK_TAB.repeat(2)));
-    // The stream has ended, although the outcome can't be requested.
-    term.wait_for("■ stream ended");
+    // The run has ended, although the outcome can't be requested.
+    term.wait_for("● idle · last run finished");
     assert_views(&term);
     term.keys("M");
     term.wait_for("The run was started with messages-tuple, updates, values, custom, tasks, with subgraphs");
     term.keys("\x1b");
     term.wait_until("the dialog is closed", |term| !term.screen().contains("The run was started with"));
-    term.wait_for("■ stream ended");
+    term.wait_for("● idle · last run finished");
     // The server replays no events of a finished run, which is reported and not an error.
     term.keys(":reopen\r");
     term.wait_for("The server sent no events for this run.");

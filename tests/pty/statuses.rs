@@ -64,6 +64,11 @@ impl Server {
     }
 
     /// Creates a thread with this run, and waits for the run's end.
+    fn with_finished_agent(&self) -> String {
+        let input = json!({"messages": [{"role": "user", "content": "weather?"}]});
+        self.with_finished_run(&json!({"assistant_id": "agent", "input": input, "stream_mode": ["values", "tasks"]}))
+    }
+
     fn with_finished_run(&self, body: &Value) -> String {
         let thread = self.thread();
         if self.kind == Contract {
@@ -117,15 +122,20 @@ const ALL: &[Kind] = &[Python, JavaScript, Aegra, Contract];
 const CASES: &[Case] = &[
     Case {
         name: "idle",
-        servers: ALL,
-        create: |server| {
-            let input = json!({"messages": [{"role": "user", "content": "weather?"}]});
-            server.with_finished_run(
-                &json!({"assistant_id": "agent", "input": input, "stream_mode": ["values", "tasks"]}),
-            )
-        },
+        servers: LISTING,
+        create: Server::with_finished_agent,
         record: "idle",
         badge: "● idle · last run finished ",
+        runs: " finished · ",
+        explained: " finished. Nothing to do.",
+        word: "idle",
+    },
+    Case {
+        name: "idle, at an unknown time",
+        servers: &[Contract],
+        create: Server::with_finished_agent,
+        record: "idle",
+        badge: "● idle",
         runs: " finished · ",
         explained: " finished. Nothing to do.",
         word: "idle",
@@ -180,7 +190,7 @@ const CASES: &[Case] = &[
             server.with_finished_run(&json!({"assistant_id": "broken", "input": {}, "stream_mode": ["values"]}))
         },
         record: "",
-        badge: "? status unknown: the newest run",
+        badge: "? status unknown: the stream does not show",
         runs: " outcome unknown",
         explained: "The thread's records don't show its status.",
         word: "",

@@ -52,6 +52,8 @@ impl Tour {
     fn play(&mut self) {
         self.term.wait_for("BUILD_FAILED");
         self.term.wait_for("WAIT");
+        // The selection stays on the row that was first when the first region answered.
+        self.term.keys("g");
         self.term.wait_until("the counters and the reason of the failure", |term| {
             let screen = term.screen();
             screen.contains("failed   ?") && screen.contains("build log, line")
@@ -80,11 +82,11 @@ impl Tour {
         self.watch(3.0);
         self.press("4", "critical path");
         self.watch(3.0);
-        self.press("i", "waiting first, then oldest");
+        self.press("i", "waiting first, then olde");
         self.show(2.5);
         self.press("A", "ctrl-s send");
         self.show(3.0);
-        self.press("\x13", "waiting first, then oldest");
+        self.press("\x13", "waiting first, then olde");
         self.watch(2.0);
         self.press("\x1b", "Timeline");
         self.press("1", "run 2 finished");

@@ -151,7 +151,7 @@ fn dashboard_over_dozens_of_cuts_is_complete() {
     term.compose_json(&input);
     term.keys("\x13");
     let until = Instant::now() + TIMEOUT;
-    while !term.screen().contains("■ stream ended ") {
+    while !term.screen().contains("● idle · last run finished ") {
         assert!(Instant::now() < until, "the run does not end; {:?}\n{}", proxy.damage(), term.screen());
         std::thread::sleep(Duration::from_millis(50));
     }

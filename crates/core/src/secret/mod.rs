@@ -1,12 +1,12 @@
 //! Secrets: the names of their fields, the secrets of records, and the configured keys. Screens, tables, logs, hooks and
 //! `redact` all mask by these.
 
+mod field_names;
 pub mod keys;
-mod names;
 mod record;
 
+pub use field_names::{is_secret as is_secret_name, pattern as name_pattern};
 pub use keys::MASK;
-pub use names::{is_secret as is_secret_name, pattern as name_pattern};
 pub(crate) use record::{REFERENCES, holds_secrets, is_masked, is_secret};
 pub use record::{Secrets, mask_record, mask_secrets, secret_texts};
 

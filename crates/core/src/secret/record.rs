@@ -1,6 +1,6 @@
 //! Masks the secrets that the control plane returns in clear, in records and in texts that repeat them.
 
-use super::{MASK, logins, names};
+use super::{MASK, field_names, logins};
 use crate::text;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -278,7 +278,7 @@ pub(crate) fn holds_secrets(name: &str, value: &Value) -> bool {
 
 /// Returns whether the value of a field is a secret. The fields of an object or a list are judged by their own names.
 pub(crate) fn is_secret(name: &str, value: &Value) -> bool {
-    matches!(value, Value::String(_) | Value::Number(_)) && names::is_secret(name)
+    matches!(value, Value::String(_) | Value::Number(_)) && field_names::is_secret(name)
 }
 
 /// Replaces every secret in an answer of the control plane: the values of `secrets` and `env_vars` (lists of

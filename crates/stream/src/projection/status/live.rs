@@ -3,7 +3,7 @@
 use super::MAX_RUNS;
 use crate::projection::rows::{Rows, Weigh};
 use crate::protocol::{Interrupt, Items, Payload, Task};
-use crate::{End, Outcome, Seq, error_text};
+use crate::{End, Outcome, RunRecord, Seq, error_text};
 use jiff::Timestamp;
 use runtail_core::exact_json;
 use runtail_core::json;
@@ -226,6 +226,19 @@ impl Live {
         Change::Run
     }
 
+    /// Applies a run's end that was read from its own stream or from the list of runs.
+    pub fn run_ended(&mut self, run: &RunRecord) -> Change {
+        let is_newest = |newest: &LiveRun| !newest.is_over && newest.id.as_deref() == Some(&*run.run_id);
+        match run.end() {
+            Some(end) if self.newest.as_ref().is_some_and(is_newest) => self.ended(&end),
+            _ => Change::Nothing,
+        }
+    }
+
+    fn is_newest_over(&self, id: &str) -> bool {
+        self.newest.as_ref().is_some_and(|run| run.is_over && run.id.as_deref() == Some(id))
+    }
+
     /// Applies the end of a run's stream.
     pub fn ended(&mut self, end: &End) -> Change {
         let seq = self.seq;
@@ -298,7 +311,7 @@ impl Live {
                 ThreadStatus::Failed { at, error, nodes: run.failed_nodes.clone(), timed_out: false }
             }
             _ if is_stream_only && !is_recorded => {
-                let why = "the stream ended without showing how the newest run ended";
+                let why = "the stream does not show how the newest run ended";
                 ThreadStatus::Unknown { why: why.into() }
             }
             _ if is_recorded => ThreadStatus::Unknown { why: "the recording stops before the run's end".into() },
@@ -343,6 +356,10 @@ impl Live {
         let is_over = metadata.is_done();
         // If the stream joined in the middle of a run, only the end of the run contains its id.
         let matches = |run: &LiveRun| !run.is_over && run.id.as_deref().is_none_or(|known| known == id);
+        // The stream of a thread repeats the end of a run whose own stream was read.
+        if is_over && self.is_newest_over(id) {
+            return Change::Nothing;
+        }
         if !self.newest.as_ref().is_some_and(matches) {
             self.begin_run(Some(id.into()), None);
         }

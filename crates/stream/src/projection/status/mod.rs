@@ -344,6 +344,7 @@ impl Status {
         let change = match item {
             Item::Started { run_id, .. } => self.live.started(run_id),
             Item::Record(Record::End(end)) if end.outcome != Outcome::Detached => self.live.ended(end),
+            Item::Record(Record::Run(run)) => self.live.run_ended(run),
             _ => Change::Nothing,
         };
         self.update(change);
