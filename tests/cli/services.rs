@@ -549,8 +549,8 @@ async fn forge_app_is_installed_by_link_and_selection() {
         ("POST", "/v2/integrations/forge-github/installation-link") => {
             json(200, r#"{"url":"https://github.com/apps/x"}"#)
         }
-        ("GET", "/v2/integrations/forge-github/selection-sessions/s1") => json(200, r#"{"installations":[{"id":7}]}"#),
-        ("POST", "/v2/integrations/forge-github/selection-sessions/s1/selection") => {
+        ("GET", "/v2/integrations/forge-github/picker-sessions/s1") => json(200, r#"{"installations":[{"id":7}]}"#),
+        ("POST", "/v2/integrations/forge-github/picker-sessions/s1/selection") => {
             json(200, r#"{"redirect_url":"https://x"}"#)
         }
         _ => json(404, r#"{"detail":"no"}"#),

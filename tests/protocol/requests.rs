@@ -30,8 +30,8 @@ const BEYOND: [(&str, &str, &str); 13] = [
     ("GET", "/v2/integrations/github/installations/{}/repositories", "newer documentation: integrations-v2"),
     ("GET", "/v2/integrations/forge-github/installations", "newer documentation: integrations-v2"),
     ("POST", "/v2/integrations/forge-github/installation-link", "newer documentation: integrations-v2"),
-    ("GET", "/v2/integrations/forge-github/selection-sessions/{}", "newer documentation: integrations-v2"),
-    ("POST", "/v2/integrations/forge-github/selection-sessions/{}/selection", "newer documentation: integrations-v2"),
+    ("GET", "/v2/integrations/forge-github/picker-sessions/{}", "newer documentation: integrations-v2"),
+    ("POST", "/v2/integrations/forge-github/picker-sessions/{}/selection", "newer documentation: integrations-v2"),
 ];
 
 /// Parts of documented calls that the document lacks, and their source.
@@ -73,7 +73,7 @@ async fn server(newer_logs: bool) -> Server {
         match path {
             "/v2/auth/providers/new" => json(404, value!({"detail": "not there"})),
             p if p.ends_with("/repos") => json(200, value!([one])),
-            p if p.starts_with("/v2/integrations/forge-github/selection") => json(200, one),
+            p if p.starts_with("/v2/integrations/forge-github/picker") => json(200, one),
             p if p.starts_with("/v2/integrations") => json(200, value!({"items": [one], "next_cursor": null})),
             "/v1/integrations/github/install" | "/v1/integrations/forge/github/install" => json(200, value!([one])),
             "/v2/auth/providers" | "/v2/auth/tokens" => json(200, value!([one])),

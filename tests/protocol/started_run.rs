@@ -33,7 +33,7 @@ fn run(id: &str, status: &str) -> serde_json::Value {
     value!({"run_id": id, "thread_id": "t1", "status": status, "created_at": "2026-11-26T20:00:00Z", "kwargs": {"resumable": true}})
 }
 
-/// Follows a run until an event of the run `r2` has arrived, or the log ends.
+/// Follows a run until an event of the run `r2` has arrived, or the log ends. Following ends when its reader leaves.
 async fn followed(server: &Server, on: Target) -> Vec<Item> {
     let body = RunCreate { assistant_id: "agent".into(), ..RunCreate::default() };
     let link = RunTransport::new(server.agent(), on, body);

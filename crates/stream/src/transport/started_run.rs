@@ -7,8 +7,23 @@ use crate::{End, Item, Outcome, Record, RunRecord};
 use runtail_api::{AgentServer, Kind};
 use tokio::sync::mpsc;
 
-/// Follows a run to its end, and then its thread, if it has one and its server offers that.
+/// Follows a run to its end, and then its thread, if it has one and its server offers that. Ends when nobody reads it.
 pub async fn follow_run_and_thread(
+    server: AgentServer,
+    run: impl Transport + 'static,
+    following: RunFollowing,
+    options: SourceOptions,
+    out: mpsc::Sender<Vec<Item>>,
+) {
+    let receiver = out.clone();
+    tokio::select! {
+        biased;
+        () = receiver.closed() => {}
+        () = follow_both(server, run, following, options, out) => {}
+    }
+}
+
+async fn follow_both(
     server: AgentServer,
     run: impl Transport + 'static,
     following: RunFollowing,
