@@ -103,7 +103,9 @@ fn id_of(row: &RawValue) -> Option<String> {
         version: Option<Value>,
         id: Option<Value>,
     }
-    let Ids { run_id, cron_id, thread_id, assistant_id, version, id } = json::from_str(row.get()).ok()?;
+    // A list would be read as the fields in their order: two namespaces with the same first label as one row.
+    let record = row.get().starts_with('{').then_some(row.get())?;
+    let Ids { run_id, cron_id, thread_id, assistant_id, version, id } = json::from_str(record).ok()?;
     let text = |id: Value| id.as_str().map(String::from);
     let version = version.map(|version| format!(" {version}")).unwrap_or_default();
     let of_assistant = assistant_id.and_then(text).map(|id| id + &version);

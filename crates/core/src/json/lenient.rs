@@ -68,7 +68,12 @@ impl<'de> Deserializer<'de> for Lenient<'de> {
         match text.as_bytes().first() {
             Some(b'{' | b'[') if self.depth >= MAX_DEPTH => visitor.visit_borrowed_str(NOTE),
             Some(b'{') => visitor.visit_map(MapDeserializer::new(self.fields().into_iter())),
-            Some(b'[') => visitor.visit_seq(SeqDeserializer::new(self.value.items().map(|value| self.member(value)))),
+            Some(b'[') => {
+                let mut items = SeqDeserializer::new(self.value.items().map(|value| self.member(value)));
+                let read = visitor.visit_seq(&mut items)?;
+                // A longer list is not that record or tuple.
+                items.end().map(|()| read)
+            }
             Some(b'"') => match self.value.string() {
                 Some(Cow::Borrowed(text)) => visitor.visit_borrowed_str(text),
                 text => visitor.visit_string(text.unwrap_or_default().into_owned()),

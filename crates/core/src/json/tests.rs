@@ -68,6 +68,19 @@ fn last_of_equal_keys_counts() {
 }
 
 #[test]
+fn a_list_is_not_a_record_with_fewer_fields() {
+    #[derive(Deserialize)]
+    struct Record {
+        n: f64,
+    }
+    assert_eq!(from_str::<Record>(r#"{"n":1}"#).unwrap().n, 1.0);
+    for list in ["[1,[]]", r#"[1,"\ud83d"]"#] {
+        assert!(from_str::<Record>(list).is_err() && from_str::<(f64,)>(list).is_err(), "{list}");
+    }
+    assert!(from_str::<(f64, String)>(r#"[1,"\ud83d"]"#).is_ok());
+}
+
+#[test]
 fn not_numbers_and_byte_order_marks_are_repaired() {
     let text = "\u{feff}{\"a\":NaN,\"b\":[-Infinity,Infinity,-1],\"c\":\"NaN \\\" Infinity\"}";
     let expected = r#"{"a":null,"b":[null,null,-1],"c":"NaN \" Infinity"}"#;
