@@ -527,7 +527,8 @@ async fn an_answer_that_comes_too_late_is_reported() {
         (Start::Refuses(422, BUSY), 1, "Another run is active on the thread."),
         (Start::Overtaken, 1, "Someone answered first."),
         (Start::Refuses(403, r#"{"detail":"no"}"#), 3, "The server refused"),
-        (Start::Refuses(429, r#"{"detail":"slow down"}"#), 5, "The server refused"),
+        // A change that was refused is known not to have happened: the network didn't give up.
+        (Start::Refuses(429, r#"{"detail":"slow down"}"#), 1, "The server refused"),
         // It is not known what a proxy's error means.
         (Start::Refuses(502, "bad gateway"), 5, "It is unknown whether the run was started"),
         (
