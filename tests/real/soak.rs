@@ -155,14 +155,8 @@ fn dashboard_over_dozens_of_cuts_is_complete() {
         assert!(Instant::now() < until, "the run does not end; {:?}\n{}", proxy.damage(), term.screen());
         std::thread::sleep(Duration::from_millis(50));
     }
-    term.keys("7");
-    term.keys(&format!(":export jsonl {}\r", file.display()));
-    term.wait_until("the file is complete", |_| {
-        std::fs::read_to_string(&file).is_ok_and(|text| text.contains("\"kind\":\"end\"") && text.ends_with('\n'))
-    });
-    let recording = Recording::parse(&std::fs::read_to_string(&file).expect("exported"));
-    assert_complete(&recording, 0..N, &proxy);
-    // The screen must agree with the file.
+    term.keys(&format!(":record {}\r", file.display()));
+    term.wait_for("REC ");
     term.keys("8");
     // A gap would have a row.
     term.wait_for("received");
@@ -171,6 +165,9 @@ fn dashboard_over_dozens_of_cuts_is_complete() {
     assert!(proxy.cuts_done() >= 50, "too few cuts to prove anything: {:?}", proxy.damage());
     term.keys("\x03");
     assert_eq!(term.exit_status().exit_code(), 0);
+    // The screen must agree with the recording, which the end of the dashboard completes.
+    let recording = Recording::parse(&std::fs::read_to_string(&file).expect("recorded"));
+    assert_complete(&recording, 0..N, &proxy);
     report("dashboard", start, &proxy, &recording);
 }
 
