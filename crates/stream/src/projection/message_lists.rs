@@ -22,7 +22,10 @@ impl Messages {
         self.start_event();
         // A state without messages doesn't mean that they were removed: JavaScript returns the state of the graph that
         // ran last, without the values of other graphs.
-        let Some(StateMessages { key, list }) = StateMessages::read(values) else { return };
+        let Some(StateMessages { key, list }) = StateMessages::read(values) else {
+            self.forget_loaded(seq);
+            return;
+        };
         self.key = Some(self.names.get(&key));
         let is_outdated = self.order.streamed.zip(written).is_some_and(|(streamed, written)| streamed > written);
         let context = EventContext {
@@ -55,6 +58,20 @@ impl Messages {
         self.arrange(&numbers);
     }
 
+    /// Forgets the loaded state, because it may be another graph's. Until another one is loaded, the messages of the stream's
+    /// last state are the current ones.
+    fn forget_loaded(&mut self, seq: Seq) {
+        (self.order.loaded, self.order.written) = (HashSet::new(), None);
+        let evicted = self.evicted();
+        let current: Vec<u64> = self.last_state.iter().filter_map(|(_, number)| number.checked_sub(evicted)).collect();
+        for i in current.into_iter().filter_map(|i| usize::try_from(i).ok()) {
+            if let Some(message) = self.get_mut(i).filter(|message| message.removed_at.is_some()) {
+                message.removed_at = None;
+                message.touch(seq, None);
+            }
+        }
+    }
+
     /// Sets the time and the run of messages by the history.
     pub(super) fn set_origins(&mut self, origins: &Origins) {
         for i in 0..self.items().len() {
@@ -80,7 +97,8 @@ impl Messages {
         let current = self.apply_messages(&list[first..], &context, &MessageOrigin::default(), earlier, None);
         let state: Vec<u64> = current.iter().map(|(_, number)| *number).collect();
         self.set_state(current, &context);
-        if !context.is_outdated {
+        // An older state tells where removed messages stood, but a loaded state decides about its own messages.
+        if !context.is_outdated || self.is_arranged(state.iter().filter(|n| self.order.loaded.contains(n))) {
             self.arrange(&state);
         }
     }

@@ -176,6 +176,11 @@ impl Messages {
         self.order.insert(at, i);
     }
 
+    /// Returns whether messages, given by number, are in this order.
+    pub(super) fn is_arranged<'a>(&self, numbers: impl Iterator<Item = &'a u64>) -> bool {
+        numbers.filter_map(|number| self.rank_of(*number)).is_sorted()
+    }
+
     /// Puts the messages of a state, given by number, in the state's order. The messages that follow one move with it.
     pub(super) fn arrange(&mut self, state: &[u64]) {
         let mut seen = HashSet::with_capacity(state.len());
