@@ -194,7 +194,11 @@ impl Teller {
     fn must_wait(&self, i: usize, now: Seq) -> bool {
         let messages = &self.story.messages;
         let open = self.open.filter(|open| *open != self.evicted + i as u64).and_then(|open| messages.get(open));
-        let is_growing = |open: &Message| !open.complete && now.0 - open.last_seq.0 < STILL_GROWING;
+        // Calls are the last of a message, and they were printed only if they were whole.
+        let is_called = self.open.and_then(|open| open.checked_sub(self.evicted)).is_some_and(|at| {
+            self.told.get(usize::try_from(at).unwrap_or(usize::MAX)).is_some_and(|told| told.calls > 0)
+        });
+        let is_growing = |open: &Message| !open.complete && !is_called && now.0 - open.last_seq.0 < STILL_GROWING;
         let message = messages.items().get(i);
         let is_beside =
             |open: &Message| message.is_some_and(|m| !m.complete && (&m.ns, &m.node) != (&open.ns, &open.node));

@@ -189,9 +189,8 @@ async fn text_output_reads_like_a_conversation() {
     let expected = "· run      r-1 started\n\
                     · thread   2 earlier messages\n\
                     human\n  Go\n  now\n\
-                    ai · a\n  Hello\n\
+                    ai · a\n  Hello you\n  → get {\"x\": 1}\n\
                     ai · b · sub\n  Hm\n\
-                    ai · a (continued)\n   you\n  → get {\"x\": 1}\n\
                     tool · get · tools\n  42\n\
                     · update   a  messages, n: 3\n\
                     · custom   {\"progress\": 1}\n\
