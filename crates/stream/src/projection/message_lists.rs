@@ -135,6 +135,7 @@ impl Messages {
         let (mut counts, mut next_known) = (HashMap::new(), None);
         let mut context = context.clone();
         let at = context.at;
+        let unseen = if context.in_state && !context.is_snapshot { self.unseen() } else { HashSet::new() };
         for (n, raw) in list.iter().enumerate() {
             let hash = fingerprint(&[raw.get()]);
             // Usually the list has only grown.
@@ -165,6 +166,9 @@ impl Messages {
             if let Some(i) = self.apply_listed(raw, &mut counts, &context, origin) {
                 current.push((hash, self.number(i)));
             }
+        }
+        if !unseen.is_empty() {
+            self.move_before_next(&current, &unseen);
         }
         if let Some((_, last)) = current.last().filter(|_| context.in_state && !context.is_snapshot) {
             self.continue_after(*last);

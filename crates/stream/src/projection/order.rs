@@ -176,6 +176,26 @@ impl Messages {
         self.order.insert(at, i);
     }
 
+    /// Returns the numbers of the loaded messages that the stream has not shown.
+    pub(super) fn unseen(&self) -> HashSet<u64> {
+        let is_unseen = |number: &u64| self.get(*number).is_some_and(Message::is_unseen);
+        self.order.loaded.iter().copied().filter(is_unseen).collect()
+    }
+
+    /// Moves messages of a list that the stream showed for the first time in front of what follows them there, as if they
+    /// had not been loaded before.
+    pub(super) fn move_before_next(&mut self, list: &[(u64, u64)], first_shown: &HashSet<u64>) {
+        for pair in list.windows(2).rev().filter(|pair| first_shown.contains(&pair[0].1)) {
+            if let (Some(from), Some(to)) = (self.rank_of(pair[0].1), self.rank_of(pair[1].1))
+                && from > to
+            {
+                self.order.shown[to..=from].rotate_right(1);
+                self.order.rank_from(to);
+                self.order.moves += 1;
+            }
+        }
+    }
+
     /// Returns whether messages, given by number, are in this order.
     pub(super) fn is_arranged<'a>(&self, numbers: impl Iterator<Item = &'a u64>) -> bool {
         numbers.filter_map(|number| self.rank_of(*number)).is_sorted()
