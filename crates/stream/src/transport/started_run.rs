@@ -7,7 +7,7 @@ use crate::{End, Item, Outcome, Record, RunRecord};
 use runtail_api::{AgentServer, Kind};
 use tokio::sync::mpsc;
 
-/// Follows a run to its end, and then its thread, if it has one and its server offers that. Ends when nobody reads it.
+/// Follows a run to its end, and then its thread, if it has one and its server offers that. Stops when the receiver is dropped.
 pub async fn follow_run_and_thread(
     server: AgentServer,
     run: impl Transport + 'static,
