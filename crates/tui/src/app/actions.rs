@@ -75,7 +75,7 @@ impl App {
             {
                 self.begin_typing()
             }
-            _ if self.is_selection_unseen => self.explain_unseen_selection(),
+            _ if self.is_selection_unseen && action.concerns_selection() => self.explain_unseen_selection(),
             _ => {
                 let requests = self.component_requests(context, |component, cx| component.action(cx, action));
                 return self.apply(requests);

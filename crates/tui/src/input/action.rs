@@ -366,6 +366,11 @@ impl Action {
         matches!(self, Action::Freeze | Action::QuitNow | Action::Suspend | Action::Redraw)
     }
 
+    /// Returns whether the action may concern the selected row. Only then it waits until a frame has shown that row.
+    pub(crate) fn concerns_selection(self) -> bool {
+        !matches!(self, Action::Threads | Action::Assistants | Action::Sort)
+    }
+
     /// Returns whether the action sends a request, rather than opening the dialog that does.
     pub(crate) fn sends(self) -> bool {
         matches!(self, Action::Send | Action::Start)
