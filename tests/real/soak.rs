@@ -157,6 +157,10 @@ fn dashboard_over_dozens_of_cuts_is_complete() {
     }
     term.keys(&format!(":record {}\r", file.display()));
     term.wait_for("REC ");
+    let last = format!(r#"{{"seq":{},"#, N - 1);
+    term.wait_until("all events are recorded", |_| {
+        std::fs::read_to_string(&file).is_ok_and(|text| text.contains(&last))
+    });
     term.keys("8");
     // A gap would have a row.
     term.wait_for("received");
