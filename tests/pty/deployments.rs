@@ -108,17 +108,20 @@ fn watched_revision_alerts_by_bell_or_desktop_notification() {
     for (notify, sequence) in [("bell", "\u{7}"), ("osc9", "\u{1b}]9;here › "), ("osc777", "\u{1b}]777;notify;here › ")]
     {
         let server = TestServer::with_deployments(3);
-        let revision = server.deployments()[0]["latest_revision_id"].as_str().unwrap().to_string();
-        server.sim.force_status(&revision, "BUILDING");
+        let row = server.deployments()[0].clone();
+        let revision = row["latest_revision_id"].as_str().unwrap();
+        server.sim.force_status(revision, "BUILDING");
         let config = std::fs::read_to_string(&server.config).unwrap();
         std::fs::write(&server.config, format!("{config}\n[ui]\nnotify = \"{notify}\"\n")).unwrap();
         let term = server.open(140, 40);
+        // The row that is first before all statuses are known stays selected, so the test selects its own.
+        term.select_first_by_name(row["name"].as_str().unwrap());
         term.wait_for("◐ BUILDING");
         term.keys("w");
         term.wait_for("1 watched");
         // Another row is selected when it ends.
         term.keys("G");
-        server.sim.force_status(&revision, "BUILD_FAILED");
+        server.sim.force_status(revision, "BUILD_FAILED");
         term.wait_for("is BUILD_FAILED (");
         term.wait_until("the alert", |term| String::from_utf8_lossy(&term.raw_output()).contains(sequence));
     }
