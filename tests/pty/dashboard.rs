@@ -55,7 +55,7 @@ fn selected_row_has_a_background_near_the_terminals_own() {
 
 #[test]
 fn a_late_background_reply_is_not_typed_into_the_shell() {
-    let script = r#""$@"; echo "ended"; read -r line; echo "typed <$line>""#;
+    let script = r#""$@"; echo "ended"; read -r line; echo "typed <$line>"; read -r line"#;
     for is_in_pieces in [false, true] {
         let term = Term::spawn_slow_under(script, &["--demo"], 100, 30);
         term.wait_for("support-bot");
@@ -76,7 +76,7 @@ fn a_late_background_reply_is_not_typed_into_the_shell() {
 
 #[test]
 fn a_late_background_reply_is_not_typed_after_a_termination_signal() {
-    let script = r#"exec 3<&0; "$@" <&3 & echo "pid <$!>"; wait $!; echo "ended"; read -r line; echo "typed <$line>""#;
+    let script = r#"exec 3<&0; "$@" <&3 & echo "pid <$!>"; wait $!; echo "ended"; read -r line; echo "typed <$line>"; read -r line"#;
     let term = Term::spawn_slow_under(script, &["--demo"], 100, 30);
     term.wait_for("support-bot");
     let output = String::from_utf8_lossy(&term.raw_output()).into_owned();

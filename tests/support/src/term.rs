@@ -69,7 +69,8 @@ impl Term {
     /// line, continues the job, and finally prints `job ended` with its exit code.
     #[track_caller]
     pub fn spawn_as_job(args: &[&str], cols: u16, rows: u16) -> Term {
-        let script = r#"set -m; "$@"; echo "job stopped"; read -r line; fg >/dev/null; echo "job ended $?""#;
+        let script =
+            r#"set -m; "$@"; echo "job stopped"; read -r line; fg >/dev/null; echo "job ended $?"; read -r line"#;
         let mut line: Vec<_> = ["bash", "-c", script, "bash"].map(str::to_owned).into();
         line.push(Term::binary());
         line.extend(args.iter().map(|&arg| arg.to_owned()));
@@ -92,7 +93,8 @@ impl Term {
         self.keys(&String::from_utf8(replies).expect("text"));
     }
 
-    /// Starts the binary with a shell script, in which it is `"$@"`.
+    /// Starts the binary with a shell script, in which it is `"$@"`. A script that prints something at its end then waits for a
+    /// line: the system may drop what was written just before the last process of a terminal ends.
     #[track_caller]
     pub fn spawn_under(script: &str, args: &[&str], cols: u16, rows: u16) -> Term {
         let mut line: Vec<_> = ["bash", "-c", script, "bash"].map(str::to_owned).into();
