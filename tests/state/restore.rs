@@ -101,7 +101,7 @@ fn tabs_come_back_and_only_reading_starts() {
     // What was restored is what is saved.
     let (mut dash, _) = started(CONFIG, Scope::Profiles, saved);
     list_of_us(&mut dash, &["support-bot"]);
-    assert_eq!(dash.app.changed_tabs(), None);
+    assert_eq!(dash.app.tabs_at_end(), None);
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn what_cannot_be_restored_is_said_once() {
     assert_eq!(threads(&dash), ["t-5"]);
     insta::assert_snapshot!("restore_problems", notices(&dash).join("\n"));
     assert_eq!(dash.app.session.notices.len(), 1);
-    let (_, _, saved) = dash.app.changed_tabs().unwrap();
+    let (_, _, saved) = dash.app.tabs_at_end().unwrap();
     assert_eq!(saved.tabs, [tab("us", "support-bot", "t-5")]);
 }
 
@@ -200,7 +200,7 @@ fn a_profile_that_cannot_be_listed_keeps_its_tabs() {
     dash.keys("<Esc>");
     dash.app.focus = Pane::Deployments;
     assert_eq!(threads(&dash), ["t-1"]);
-    assert!(dash.app.changed_tabs().is_none_or(|(_, _, tabs)| tabs.tabs == saved.tabs));
+    assert!(dash.app.tabs_at_end().is_none_or(|(_, _, tabs)| tabs.tabs == saved.tabs));
     // An incomplete list may lack the deployment. It doesn't delay the report about others.
     let tabs = vec![tab("us", "support-bot", "t-1"), tab("gone", "bot", "t-0")];
     let saved = SavedTabs::new(tabs, None, SavedPlace::Deployments);
@@ -231,7 +231,7 @@ fn tabs_of_profiles_that_are_not_in_use_are_kept() {
     let config = format!("default_profiles = [\"local\"]\n{CONFIG}");
     let (mut dash, _) = started(&config, Scope::Profiles, saved.clone());
     assert_eq!((threads(&dash), notices(&dash)), (vec!["t-local".to_string()], Vec::new()));
-    let (_, _, again) = dash.app.changed_tabs().unwrap();
+    let (_, _, again) = dash.app.tabs_at_end().unwrap();
     assert_eq!(again.tabs, [tabs[1].clone(), tabs[0].clone()]);
     // `--deployment` and `--url` have one server, and leave all others alone.
     let one = "[profiles.local]\nagent_server = { bot = \"http://127.0.0.1:2024\" }\n[ui]\nrestore = true\n";
@@ -241,7 +241,7 @@ fn tabs_of_profiles_that_are_not_in_use_are_kept() {
     assert_eq!((threads(&dash), notices(&dash)), (Vec::new(), Vec::new()));
     dash.app.open_stream(StreamTarget::Tail { thread: "t-url".into() });
     dash.keys("||");
-    let (_, _, with_address) = dash.app.changed_tabs().unwrap();
+    let (_, _, with_address) = dash.app.tabs_at_end().unwrap();
     let of_address = SavedServer { profile: None, server: "http://127.0.0.1:2024/".into() };
     assert_eq!(with_address.tabs[0].server, of_address);
     let (dash, _) = started(one, Scope::Address, with_address);
@@ -274,6 +274,8 @@ fn open_tabs_are_saved_when_they_change_and_not_without_the_setting() {
     assert_eq!(saved[0].current, SavedPlace::Tab(0));
     dash.later(3_000);
     assert_eq!(saves(dash.keys("j")), [], "nothing changed");
+    // The dashboard may end before the task that writes them has run.
+    assert_eq!(dash.app.tabs_at_end().map(|(_, _, tabs)| tabs).as_ref(), saved.first());
     // A failure is reported once.
     for _ in 0..2 {
         dash.done(runtail_tui::session::msg::EffectResult::TabsSaved(Err("the disk is full".into())));
@@ -284,7 +286,7 @@ fn open_tabs_are_saved_when_they_change_and_not_without_the_setting() {
     dash.app.open_server(bot);
     dash.later(3_000);
     assert_eq!(saves(dash.keys("2")), []);
-    assert_eq!(dash.app.changed_tabs(), None);
+    assert_eq!(dash.app.tabs_at_end(), None);
 }
 
 #[test]
@@ -295,7 +297,7 @@ fn a_damaged_file_is_a_warning() {
     let expected = "Couldn't restore the tabs of the last session: line 3, column 1: not what Runtail writes\n  /nowhere/tabs.json\n";
     assert!(notices.len() == 1 && notices[0].starts_with(expected), "{notices:?}");
     assert!(notices[0].contains("The file stays as it is"), "{notices:?}");
-    assert_eq!(dash.app.changed_tabs(), None, "it is not overwritten");
+    assert_eq!(dash.app.tabs_at_end(), None, "it is not overwritten");
     assert!(!dash.app.session.notices[0].error);
 }
 

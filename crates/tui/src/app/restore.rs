@@ -389,8 +389,16 @@ impl App {
         self.changed_tabs().map(|(file, number, tabs)| Effect::SaveTabs(file.path, number, Box::new(tabs)))
     }
 
+    /// Returns the tabs to write when the dashboard ends, also those whose write has begun: its task may not have run yet.
+    pub fn tabs_at_end(&mut self) -> Option<(TabsFile, u64, SavedTabs)> {
+        self.changed_tabs().or_else(|| {
+            let file = self.restore.file.clone().filter(|_| self.restore.number > 0 && self.keeps_tabs())?;
+            Some((file, self.restore.number, self.restore.saved.clone()))
+        })
+    }
+
     /// Returns the open tabs with their number if they differ from the saved ones, which they then are.
-    pub fn changed_tabs(&mut self) -> Option<(TabsFile, u64, SavedTabs)> {
+    fn changed_tabs(&mut self) -> Option<(TabsFile, u64, SavedTabs)> {
         let file = self.restore.file.clone().filter(|_| self.keeps_tabs())?;
         let tabs = self.open_tabs();
         if tabs == self.restore.saved {

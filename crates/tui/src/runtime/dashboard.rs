@@ -89,7 +89,7 @@ impl Dashboard {
 
     /// Saves the open tabs before the dashboard ends. The screen is gone, so a failure can't be shown.
     pub(super) fn save_tabs(&mut self) {
-        if let Some((file, number, tabs)) = self.app.changed_tabs() {
+        if let Some((file, number, tabs)) = self.app.tabs_at_end() {
             let written = self.runner.services.tabs.write(&file.path, number, &tabs);
             if let Err(why) = written {
                 tracing::warn!("the open tabs could not be saved: {why}");
