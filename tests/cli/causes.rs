@@ -37,9 +37,15 @@ fn respond(seen: &Seen, state: u16) -> Response {
         ("GET", "state") if state == 200 => json(200, captured("state")),
         ("GET", "state") => json(state, value!({"detail": "down"})),
         ("GET", "runs") => json(200, runs),
+        ("GET", "history") if state == 200 => {
+            let mut old = captured("state");
+            old["metadata"]["run_id"] = "old".into();
+            old["tasks"][0]["error"] = "RateLimitError('Error code: 429')".into();
+            json(200, value!([captured("state"), old]))
+        }
         ("GET", "old") => {
             let mut old = runs[0].clone();
-            (old["run_id"], old["updated_at"]) = ("old".into(), "2026-11-26T20:00:00Z".into());
+            (old["run_id"], old["updated_at"]) = ("old".into(), "2026-11-26T21:49:46.5Z".into());
             json(200, old)
         }
         ("GET", id) if id == own => json(200, &runs[0]),
@@ -72,9 +78,9 @@ async fn commands_report_the_cause_that_the_state_has() {
 
     let row = &runtail(folder.path(), &["runs", "get", &thread, &run, "-o", "jsonl"]).await.expect(0).rows()[0];
     assert_eq!((&row["cause"], row.get("answered_by")), (&value!(CAUSE), None));
-    // The records of the thread are those of its newest run.
+    // The records of the thread are those of its newest run, and its history has all.
     let row = &runtail(folder.path(), &["runs", "get", &thread, "old", "-o", "jsonl"]).await.expect(0).rows()[0];
-    assert_eq!(row.get("cause"), None, "{row}");
+    assert_eq!(row["cause"], "RateLimitError: Error code: 429", "{row}");
 
     let inbox = runtail(folder.path(), &["inbox", "--failed-since", "9999d", "-o", "jsonl"]).await.expect(0).rows();
     assert!(inbox[0]["detail"].as_str().unwrap().starts_with("ConnectionError: Error code: 529"), "{inbox:?}");
@@ -88,5 +94,8 @@ async fn a_state_that_fails_leaves_the_text_that_was_received() {
         let run = captured("runs")[0]["run_id"].as_str().unwrap().to_string();
         let joined = runtail(folder.path(), &["join", "t-1", &run, "-o", "jsonl"]).await.expect(1);
         assert_eq!(joined.rows().last().unwrap()["detail"], "ConnectionError: An internal error occurred");
+        // Without a history, nothing is said of an older run.
+        let row = &runtail(folder.path(), &["runs", "get", "t-1", "old", "-o", "jsonl"]).await.expect(0).rows()[0];
+        assert_eq!(row.get("cause"), None, "{row}");
     }
 }

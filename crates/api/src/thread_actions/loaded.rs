@@ -3,7 +3,8 @@
 use crate::{AgentServer, ApiError, Kind, ServerKind, ThreadQuery};
 use jiff::{SignedDuration, Timestamp};
 use runtail_core::model::{
-    Question, Rerun, RunCreate, RunFacts, StateFacts, StepLimit, ThreadFacts, ThreadRecords, ThreadStatus, hides_cause,
+    Question, Rerun, RunCreate, RunFacts, StateFacts, StepLimit, ThreadFacts, ThreadRecords, ThreadStatus, cause,
+    hides_cause,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -238,11 +239,11 @@ impl AgentServer {
         };
         // The record has the error of the newest run. A later change of the thread may be another run or only an edit.
         let times = record.as_ref().and_then(|record| record.updated_at).zip(run.updated_at);
-        if times.is_some_and(|(changed, ended)| changed.duration_since(ended) > A_MOMENT)
+        if times.is_some_and(|(changed, ended)| changed > ended)
             && let Ok(rows) = self.runs_raw(thread, RUNS, 0, MAX_RUNS).await
             && RunFacts::read_all(&list(&rows)).is_ok_and(|runs| runs.first().is_some_and(|r| r.run_id != run.run_id))
         {
-            return Ok(run.error.clone());
+            return Ok(self.cause_in_history(thread, run).await);
         }
         let runs = std::slice::from_ref(run);
         let mut records = ThreadRecords { thread: record.as_ref(), state: None, runs: Some(runs) };
@@ -254,6 +255,14 @@ impl AgentServer {
         let state = state.and_then(|raw| StateFacts::read(raw.get()).ok());
         records.state = state.as_ref();
         Ok(records.cause())
+    }
+
+    /// Returns why a run failed, by what it wrote into the history of its thread.
+    async fn cause_in_history(&self, thread: &str, run: &RunFacts) -> Option<String> {
+        let is_its = |state: &StateFacts| state.run_id.as_ref() == Some(&run.run_id);
+        let states = self.recent_history(thread, is_its).await.unwrap_or_default();
+        let tasks = states.iter().filter(|state| is_its(state)).flat_map(StateFacts::failed);
+        cause(run.error.clone().into_iter().chain(tasks.filter_map(|task| task.error.clone())))
     }
 
     /// Returns whether a time of the server's records is only a moment ago.
