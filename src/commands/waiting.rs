@@ -1,14 +1,10 @@
 //! What a thread is waiting for, and the command that answers it.
 
-use runtail_api::{AgentServer, ApiError, ServerKind};
-use runtail_core::model::{
-    Question, Reply, StateFacts, ThreadFacts, ThreadRecords, ThreadStatus, answer_command, resume,
-};
+use runtail_api::{AgentServer, ApiError, LoadedThread, ServerKind};
+use runtail_core::model::{Question, Reply, ThreadStatus, answer_command, resume};
 use runtail_core::text;
 use serde_json::Value;
 
-/// Maximum size in bytes of a thread's record and of its state that is read for a hint.
-const MAX_RECORD: usize = 64 << 20;
 /// Maximum characters of a question in a line.
 const QUESTION: usize = 300;
 /// Printed instead of a command for one of several questions without an id.
@@ -25,21 +21,23 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// Reads a thread. The state wins over the thread's record, because a copied thread has its questions only there.
+    /// Reads a thread.
     ///
     /// # Errors
-    /// The thread's own record could not be read.
+    /// See [`AgentServer::load_thread`].
     pub async fn of(server: &AgentServer, thread: &str) -> Result<Waiting, ApiError> {
-        let (record, state) =
-            tokio::join!(server.thread_raw(thread, MAX_RECORD), server.thread_state_raw(thread, MAX_RECORD));
-        let record = ThreadFacts::read(record?.get()).unwrap_or_default();
-        let state = state.ok().and_then(|state| StateFacts::read(state.get()).ok());
-        let status = ThreadStatus::derive(ThreadRecords { thread: Some(&record), state: state.as_ref(), runs: None });
+        server.load_thread(thread).await.map(Waiting::new)
+    }
+
+    /// The state wins over the thread's record, because a copied thread has its questions only there.
+    fn new(loaded: LoadedThread) -> Waiting {
+        let status = loaded.status();
         let questions = match status.questions() {
-            [] => state.map(|state| state.pending()).unwrap_or_default(),
+            [] => loaded.state.map(|state| state.pending()).unwrap_or_default(),
             asked => asked.to_vec(),
         };
-        Ok(Waiting { status, questions, assistant_id: record.assistant_id, graph_id: record.graph_id })
+        let record = loaded.thread.unwrap_or_default();
+        Waiting { status, questions, assistant_id: record.assistant_id, graph_id: record.graph_id }
     }
 
     /// Returns why an answer must not be sent to this thread, if so.
@@ -141,14 +139,12 @@ pub(crate) async fn hint(
     detail: Option<&str>,
     where_to: &str,
 ) -> Vec<String> {
-    if let Suggested::Answer = suggested
-        && let Ok(loaded) = server.load_thread(thread).await
-        && let questions = loaded.answerable()
-        && !questions.is_empty()
-    {
-        return answered_by(&questions, thread, where_to);
+    let loaded = server.load_thread(thread).await.ok();
+    let answerable = loaded.as_ref().map(LoadedThread::answerable).unwrap_or_default();
+    if matches!(suggested, Suggested::Answer) && !answerable.is_empty() {
+        return answered_by(&answerable, thread, where_to);
     }
-    let waiting = Waiting::of(server, thread).await.ok();
+    let waiting = loaded.map(Waiting::new);
     let named = match suggested {
         Suggested::Answer => None,
         Suggested::Resume(assistant) => assistant,

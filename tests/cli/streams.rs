@@ -953,6 +953,23 @@ async fn each_question_is_shown_with_the_command_that_answers_it() {
     let expected = "runtail: paused at a breakpoint before send\n  \
                     To continue: runtail run agent --thread t-1 --input null\n";
     assert_eq!((ended.code, ended.err.as_str()), (0, expected));
+    // Aegra calls the thread idle and the run a success; only the state shows that it stopped.
+    let thread =
+        value!({"thread_id": "t-1", "status": "idle", "metadata": {"assistant_id": "a-1", "graph_id": "agent"}});
+    let run = value!({"run_id": RUN, "thread_id": "t-1", "assistant_id": "a-1", "status": "success"});
+    let task = value!({"id": "1", "name": "send", "error": null, "interrupts": [], "result": null});
+    let state = value!({"values": {}, "next": ["send"], "tasks": [task], "interrupts": [],
+        "metadata": {"source": "loop", "run_id": RUN}, "created_at": "2026-11-27T02:28:26Z", "checkpoint": {}});
+    let server = Server::start(move |seen| match (seen.method.as_str(), seen.path.as_str()) {
+        (_, "/info") => json(200, r#"{"name":"Aegra","version":"0.11.0"}"#),
+        (_, "/threads/t-1/state") => json(200, &state),
+        ("GET", "/threads/t-1/runs") => json(200, value!([run])),
+        (_, "/threads/t-1/runs/r-1/stream") => stream(EVENTS),
+        _ => common_response(seen, "success", &thread),
+    })
+    .await;
+    let ended = runtail(configured(&server).path(), &["join", "t-1", RUN]).await;
+    assert_eq!((ended.code, ended.err), (0, expected.replace(" run agent ", " run a-1 ")));
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! The messages view: Markdown, tool calls with results, images, reasoning, removed messages, and large inputs.
 
 use runtail_testkit::dash::{Dash, demo_like};
+use serde_json::{Value, json};
 
 const REPLY: &str = r##"# Two cities\n\nBoth are **dry** today; see [the forecast](https://weather.example/7d).\n\n| City | Weather | °C |\n|---|---|---:|\n| Kraków | sunny, a light breeze from the west | 21 |\n| 東京 | clear | 27 |\n\n1. Take `sunscreen`\n2. and *water*\n   - at least a litre\n\n```python\nfor city in [\"Kraków\", \"Tokyo\"]:\n    print(city)\n```\n\n> Said the old man."##;
 
@@ -191,4 +192,21 @@ fn json_that_a_strict_parser_refuses_is_shown() {
         let words = dash.words();
         assert!(words.contains(shown) && !words.contains("draft"), "{words}");
     }
+}
+
+/// Aegra 0.11 sends the result of a subagent's call as a chunk, and never in its state.
+#[test]
+fn a_result_that_is_sent_as_a_chunk_belongs_to_its_call() {
+    let mut dash = demo_like((120, 40));
+    dash.open_thread();
+    let origin = json!({"langgraph_step": 2, "langgraph_node": "expert", "langgraph_checkpoint_ns": "expert:5f6a"});
+    let call =
+        json!({"name": "get_weather", "args": "{}", "id": "weather_1", "index": null, "type": "tool_call_chunk"});
+    let asked = json!({"content": "", "type": "AIMessageChunk", "id": "lc_run--1", "tool_call_chunks": [call]});
+    let result = json!({"content": "21 °C", "type": "ToolMessageChunk", "id": "m-2", "name": "get_weather",
+        "tool_call_id": "weather_1", "status": "success"});
+    let event = |message: &Value| format!("event: messages\ndata: {}\n\n", json!([message, origin]));
+    dash.receive((event(&asked) + &event(&result)).into_bytes());
+    let words = dash.words();
+    assert!(words.contains("→ get_weather {} └ 21 °C"), "{words}");
 }

@@ -50,9 +50,10 @@ impl<'a> MessagePayload<'a> {
     }
 
     /// Returns whether this is a chunk of a message. Python marks chunks in their type; JavaScript's chunks are recognized by a
-    /// key that whole messages don't have.
+    /// key that whole messages don't have. A tool's result is whole in each class: Aegra sends it as a `ToolMessageChunk`.
     pub fn is_chunk(&self) -> bool {
-        self.kind.as_str().ends_with("Chunk") || (self.kind.is("ai") && self.tool_call_chunks.is_some())
+        let kind = self.kind.as_str();
+        kind.ends_with("Chunk") && kind != "ToolMessageChunk" || (self.kind.is("ai") && self.tool_call_chunks.is_some())
     }
 
     /// Returns whether this is the last chunk of its message. The newest Python servers mark it; otherwise it contains the
