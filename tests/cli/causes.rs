@@ -87,6 +87,28 @@ async fn commands_report_the_cause_that_the_state_has() {
 }
 
 #[tokio::test]
+async fn an_edit_of_the_state_leaves_the_cause_in_the_history() {
+    let server = Server::start(|seen| match (seen.method.as_str(), seen.path.rsplit('/').next().unwrap_or_default()) {
+        ("GET", "history") => json(200, value!([captured("state")])),
+        ("GET", "state") => {
+            let mut state = captured("state");
+            (state["next"], state["tasks"]) = (value!([]), value!([]));
+            json(200, state)
+        }
+        ("GET", last) if seen.path == format!("/threads/{last}") => {
+            let mut thread = captured("thread");
+            (thread["status"], thread["error"]) = ("idle".into(), Value::Null);
+            json(200, thread)
+        }
+        _ => respond(seen, 200),
+    })
+    .await;
+    let run = captured("runs")[0]["run_id"].as_str().unwrap().to_string();
+    let joined = runtail(configured(&server).path(), &["join", "t-1", &run, "-o", "jsonl"]).await.expect(1);
+    assert_eq!(joined.rows().last().unwrap()["detail"], CAUSE);
+}
+
+#[tokio::test]
 async fn a_state_that_fails_leaves_the_text_that_was_received() {
     for status in [404, 500] {
         let server = server(status).await;

@@ -226,8 +226,7 @@ impl AgentServer {
         })
     }
 
-    /// Returns why a run failed, by the thread's record, and by its state if the record doesn't say why. A state that can't be read
-    /// counts as missing.
+    /// Returns why a run failed, by the thread's record, else by its state, else by its history. What can't be read counts as missing.
     ///
     /// # Errors
     /// The thread's record can't be read, except for a thread that is gone.
@@ -254,7 +253,11 @@ impl AgentServer {
         let state = self.thread_state_raw(thread, MAX_STATE).await.ok();
         let state = state.and_then(|raw| StateFacts::read(raw.get()).ok());
         records.state = state.as_ref();
-        Ok(records.cause())
+        match records.cause().filter(|known| !hides_cause(known)) {
+            Some(known) => Ok(Some(known)),
+            // An edit of the state clears the errors.
+            None => Ok(cause(self.cause_in_history(thread, run).await.into_iter().chain(records.cause()))),
+        }
     }
 
     /// Returns why a run failed, by what it wrote into the history of its thread.
