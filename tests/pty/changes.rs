@@ -246,8 +246,10 @@ fn a_signal_or_a_closed_terminal_ends_the_dashboard_and_its_editor() {
     for (signal, code) in [(Some(libc::SIGTERM), 143), (Some(libc::SIGHUP), 129), (None, 129)] {
         let server = TestServer::new("");
         let named = server.folder.path().join("editor.pid");
-        let editor = format!("sh -c 'echo $$ > {}; sleep 1000; true' --", named.display());
-        let mut term = server.open(&[], &[("VISUAL", &editor)]);
+        let editor = format!("sh -c 'echo mine >> \"$1\"; echo $$ > {}; sleep 1000; true' sh", named.display());
+        let kept = server.folder.path().join("kept");
+        std::fs::create_dir(&kept).unwrap();
+        let mut term = server.open(&[], &[("VISUAL", &editor), ("TMPDIR", kept.to_str().unwrap())]);
         first_name(&term);
         term.keys("u");
         term.wait_for("Only changed fields are sent");
@@ -264,6 +266,9 @@ fn a_signal_or_a_closed_terminal_ends_the_dashboard_and_its_editor() {
         let status = term.exit_status();
         assert!(status.signal().is_some() || status.exit_code() == code, "{signal:?}: {status:?}");
         assert!(!is_running(pid), "{signal:?}: the editor is left behind");
+        let texts =
+            std::fs::read_dir(&kept).unwrap().map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap());
+        assert!(texts.collect::<String>().ends_with("mine\n"), "{signal:?}: the text is lost");
         if signal == Some(libc::SIGTERM) {
             assert_eq!(term.unrestored_modes(), [""; 0]);
         }

@@ -36,7 +36,9 @@ pub(super) async fn edit_until(text: &str, signals: &mut Signals) -> Result<Resu
         Ok(mut job) => match job.run(signals).await {
             Ok(status) => status,
             Err(number) => {
-                tracing::warn!("{}", editing.file.kept_if_changed(text, "the editor was ended".into()));
+                let why = editing.file.kept_if_changed(text, "the editor was ended".into());
+                // The screen has been left. A closed terminal shows nothing more.
+                let _ = writeln!(std::io::stderr(), "runtail: {why}");
                 return Err(number);
             }
         },
