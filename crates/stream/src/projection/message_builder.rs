@@ -7,7 +7,9 @@ use super::messages::{EventContext, MAX_CALLS, Messages, Origin, fingerprint};
 use super::node_path::node_path;
 use super::status::StepTimes;
 use super::usage::Usage;
-use crate::protocol::{AdditionalKwargs, Items, MessageOrigin, MessagePair, MessagePayload, Payload, StateMessages};
+use crate::protocol::{
+    AdditionalKwargs, Items, MessageOrigin, MessagePair, MessagePayload, Payload, ResponseMetadata, StateMessages,
+};
 use crate::source::control_events::begins_run;
 use crate::{MAX_NAME, bounded};
 use runtail_core::json;
@@ -103,6 +105,7 @@ impl Messages {
         }
         self.see(i, context);
         self.set_origin(i, origin);
+        self.set_model(i, message, origin);
         let name = message.name.some().map(|n| self.names.get(n));
         let called = match self.items().get(i) {
             Some(target) if target.called.is_none() && target.chunks == 0 => {
@@ -277,6 +280,7 @@ impl Messages {
         if known.is_none() || !self.items().get(i).is_some_and(is_passed_on) {
             self.set_origin(i, origin);
         }
+        self.set_model(i, message, origin);
         self.see(i, context);
         let name = message.name.some().map(|n| self.names.get(n));
         let removed_at = match context.is_outdated {
@@ -321,6 +325,20 @@ impl Messages {
             message.set_node(announced.node, announced.path);
             message.run_id = message.run_id.take().or(origin.run).or(announced.run);
             message.step = message.step.or(origin.step).or(announced.step);
+        }
+    }
+
+    /// Sets the model of a message, unless a response named it before.
+    fn set_model(&mut self, i: usize, message: &MessagePayload<'_>, origin: &MessageOrigin<'_>) {
+        let known = self.items().get(i).and_then(|message| message.model.as_ref());
+        if known.is_some_and(|(_, is_of_response)| *is_of_response) {
+            return;
+        }
+        let of_request = origin.ls_model_name.some().filter(|_| known.is_none());
+        let of_response = message.response_metadata.and_then(ResponseMetadata::model_of);
+        let name = of_response.as_deref().or(of_request).map(|name| self.names.get(name));
+        if let (Some(name), Some(message)) = (name, self.get_mut(i)) {
+            message.model = Some((name, of_response.is_some()));
         }
     }
 

@@ -305,6 +305,7 @@ impl Messages {
             call_message: None,
             is_error: false,
             usage: None,
+            model: None,
             complete: false,
             removed_at: None,
             started_at: context.at,
