@@ -209,3 +209,26 @@ fn messages_that_were_loaded_have_a_cost() {
         assert!(screen.contains(line), "{screen}");
     }
 }
+
+/// A node may write a message without an id; the reducer of its state adds one.
+#[test]
+fn a_message_that_gets_its_id_from_the_state_is_one_message() {
+    let message = |id: Option<&str>| json!({"type": "tool", "id": id, "name": "go", "tool_call_id": "c", "content": "Successfully transferred"});
+    let run = "01a1fbb5-1743-72b0-bac9-4236eccc2777";
+    for is_reopened in [false, true] {
+        let mut dash = demo_like((140, 40));
+        dash.open_thread();
+        let state = json!({"messages": [message(Some("t-1"))]});
+        let saved = json!({"values": state, "next": [], "tasks": [], "metadata": {"step": 1}});
+        if is_reopened {
+            dash.snapshot(vec![(SnapshotPart::State, saved.clone())]);
+        }
+        dash.event("metadata", &json!({"run_id": run}).to_string());
+        dash.event("updates", &json!({"supervisor": {"messages": [message(None)]}}).to_string());
+        dash.event("values", &state.to_string());
+        dash.snapshot(vec![(SnapshotPart::State, saved)]);
+        let screen = dash.screen();
+        assert_eq!(screen.matches("Successfully transferred").count(), 1, "{is_reopened}: {screen}");
+        assert!(!screen.contains("removed from state"), "{is_reopened}: {screen}");
+    }
+}

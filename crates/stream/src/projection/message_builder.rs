@@ -265,8 +265,8 @@ impl Messages {
             return None;
         }
         let known = match message.id.some() {
-            Some(id) => self.find(id),
-            None => self.find_unnamed(content_fingerprint(message), nth),
+            Some(id) => self.find(id).or_else(|| self.adopt(id, || content_fingerprint(message))),
+            None => self.find_unnamed(content_fingerprint(message), nth).or_else(|| self.find_loaded(message)),
         };
         let i = known.unwrap_or_else(|| {
             let i = self.add(message.id.some(), message.role(), context);
@@ -305,6 +305,16 @@ impl Messages {
             self.link_calls(i);
         }
         Some(i)
+    }
+
+    /// Finds a message that a node writes without an id among those of the loaded state, which have one.
+    fn find_loaded(&self, message: &MessagePayload<'_>) -> Option<usize> {
+        let (role, text) = (message.role(), json::decoded(message.content?.get()));
+        self.items().iter().position(|known| {
+            let is_new = known.is_loaded && known.id.is_some() && !known.is_streamed;
+            let is_answer = known.tool_call_id.as_deref() == message.tool_call_id.some();
+            is_new && is_answer && known.role == role && known.text == text
+        })
     }
 
     /// Sets the node, run and step of a message if they are not known yet.

@@ -338,6 +338,23 @@ impl Messages {
         self.unnamed.get(&fingerprint)?.get(nth).copied()
     }
 
+    /// Gives an id to a message that a node wrote without one. Its state adds the id.
+    pub(super) fn adopt(&mut self, id: &str, fingerprint: impl FnOnce() -> u64) -> Option<usize> {
+        if self.unnamed.is_empty() {
+            return None;
+        }
+        let fingerprint = fingerprint();
+        let i = self.find_unnamed(fingerprint, 0)?;
+        let number = self.number(i);
+        if self.last_state.iter().any(|(_, of_state)| *of_state == number) {
+            return None;
+        }
+        self.unnamed.get_mut(&fingerprint)?.remove(0);
+        self.index.insert(stem(id).into(), i);
+        self.items.get_mut(i)?.id = Some(id.into());
+        Some(i)
+    }
+
     /// Indexes a message without an id by its fingerprint.
     pub(super) fn index_unnamed(&mut self, fingerprint: u64, i: usize) {
         self.unnamed.entry(fingerprint).or_default().push(i);
