@@ -232,3 +232,18 @@ fn a_message_that_gets_its_id_from_the_state_is_one_message() {
         assert!(!screen.contains("removed from state"), "{is_reopened}: {screen}");
     }
 }
+
+#[test]
+fn a_run_ends_above_the_messages_that_were_loaded_after_it() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    let message = |id: &str| json!({"type": "human", "id": id, "content": format!("said {id}")});
+    dash.event("metadata", r#"{"run_id":"01a1fbb5-1743-72b0-bac9-4236eccc2777"}"#);
+    dash.event("values", &json!({"messages": [message("a")]}).to_string());
+    dash.run_done();
+    let state = json!({"values": {"messages": [message("b")]}, "next": [], "tasks": [], "metadata": {"step": 1}});
+    dash.snapshot(vec![(SnapshotPart::State, state)]);
+    let screen = dash.screen();
+    let places = ["said a", "── run 1", "from the server's state", "said b"].map(|text| screen.find(text));
+    assert!(places.is_sorted() && places[0].is_some(), "{places:?} {screen}");
+}
