@@ -103,8 +103,9 @@ async fn lists_are_bounded_by_memory() {
 async fn a_row_that_is_not_a_record_is_left_out() {
     let server = Server::start(|_| json(200, r#"[{"thread_id":"a"},7]"#)).await;
     let agent = server.agent();
-    assert_eq!(agent.thread_rows(&ThreadQuery::default()).await.unwrap().items.len(), 1);
-    assert!(agent.unread_rows()[0].contains("a row is not a record: 7"));
+    let listing = agent.thread_rows(&ThreadQuery::default()).await.unwrap();
+    assert_eq!(listing.items.len(), 1);
+    assert!(listing.unread.sentence().unwrap().contains("a row is not a record: 7"));
 }
 
 #[tokio::test]
