@@ -186,7 +186,10 @@ fn histories(count: usize) -> Built {
         let rows: Vec<String> = rows.collect();
         built.text += rows.iter().map(String::len).sum::<usize>();
         let items: Vec<Revision> = rows.iter().map(|row| serde_json::from_str(row).expect("a revision")).collect();
-        let answer = SubscriptionEvent::Revisions(Ok(Revisions { items, was_sorted: true }), NextPoll::At(now));
+        let answer = SubscriptionEvent::Revisions(
+            Ok(Revisions { items, was_sorted: true, unread: Default::default() }),
+            NextPoll::At(now),
+        );
         built.dash.answer(|key| matches!(key, SubscriptionId::Revisions(..)), answer);
         built.dash.keys("<Down>");
     }

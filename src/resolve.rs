@@ -4,7 +4,7 @@ use crate::context::{Context, Site};
 use crate::exit::Failure;
 use crate::output;
 use futures::future::join_all;
-use runtail_api::{AgentServer, ApiError, DeploymentQuery, Kind, Retry};
+use runtail_api::{AgentServer, ApiError, DeploymentQuery, Kind, Retry, UnreadRows};
 use runtail_core::config::nearest;
 use runtail_core::model::Secrets;
 use runtail_core::text;
@@ -216,7 +216,7 @@ async fn nearest_title(sites: &[Result<Site, ApiError>], name: &str) -> Option<S
         while titles.len() < MOST
             && let Ok(Some(rows)) = pages.next().await
         {
-            let rows = rows.iter().filter_map(|row| control.read_row(row).ok());
+            let rows = rows.iter().filter_map(|row| UnreadRows::default().parse::<Value>(row));
             titles.extend(rows.filter_map(|row| Some(row["name"].as_str()?.to_string())).map(|own| {
                 let title = format!("{}/{own}", site.profile.name);
                 // With a slash, the profile may be what was mistyped.
@@ -251,10 +251,10 @@ async fn candidates(site: &Site, name: &str) -> Result<Vec<Found>, ApiError> {
     }
     let query = DeploymentQuery { name_contains: Some(name.to_string()), ..DeploymentQuery::default() };
     let rows = match control.deployment_rows(&query).await {
-        Ok(listing) => match listing.incomplete {
-            Some(error) => return Err(error),
-            None => listing.items,
-        },
+        Ok(listing) => {
+            output::warn_of(&listing.unread);
+            listing.incomplete.map_or(Ok(listing.items), Err)?
+        }
         Err(e) if matches!(e.kind, Kind::NotFound | Kind::Status(405)) && !site.profile.deployments.is_empty() => {
             let pinned = join_all(site.profile.deployments.iter().cloned().map(by_id)).await;
             pinned.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect()
@@ -318,7 +318,7 @@ pub async fn assistant_id(server: &AgentServer, wanted: &str) -> Result<String, 
 /// Returns the assistants, up to a limit; nothing if the server has no such list.
 async fn assistant_rows(server: &AgentServer) -> Result<Option<Vec<Value>>, Failure> {
     match server.assistant_rows(MOST, 0).await {
-        Ok(rows) => Ok(Some(rows)),
+        Ok(listing) => Ok(Some(listing.items)),
         Err(e) if matches!(e.kind, Kind::NotFound | Kind::Status(405)) => Ok(None),
         Err(e) => Err(e.into()),
     }

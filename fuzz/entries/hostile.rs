@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use runtail_api::doctor::{Check, Fault};
 use runtail_api::{
     ApiError, AuthWaited, Kind, Listing, Outcome, Place, PlanError, Revisions, SentRequest, ServerHealth, ServerInbox,
-    ServerInfo, ServerKind, ServerLoad,
+    ServerInfo, ServerKind, ServerLoad, UnreadRows,
 };
 use runtail_core::config::{Config, ConfigError};
 use runtail_core::graph::Graph;
@@ -243,7 +243,7 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
                 row["id"] = json!(format!("{text}{n}"));
                 serde_json::from_value(row).expect("a deployment")
             });
-            let listing = Listing { items: items.collect(), incomplete: Some(error(text)) };
+            let listing = Listing { incomplete: Some(error(text)), ..Listing::new(items.collect(), unread(text)) };
             SubscriptionEvent::Deployments {
                 result: result(listing),
                 is_truncated: false,
@@ -270,7 +270,7 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
         }
         SubscriptionId::Revisions(..) => {
             let other = read(&format!("{text}2"));
-            let all = Revisions { items: vec![read(text), other], was_sorted: false };
+            let all = Revisions { items: vec![read(text), other], was_sorted: false, unread: unread(text) };
             SubscriptionEvent::Revisions(if well { Ok(all) } else { Err(error(text)) }, next)
         }
         SubscriptionId::Past(_) => {
@@ -307,7 +307,11 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
             let status = ThreadStatus::Failed { at: Some(at), error, nodes: vec![text.into()], timed_out: false };
             SubscriptionEvent::ThreadStatus { of, status: if well { Ok(status) } else { Err(self::error(text)) } }
         }
-        SubscriptionId::Runs(..) => SubscriptionEvent::Runs(if well { Ok(vec![read(text)]) } else { Err(error(text)) }),
+        SubscriptionId::Runs(..) => SubscriptionEvent::Runs(if well {
+            Ok(Listing::new(vec![read(text)], unread(text)))
+        } else {
+            Err(error(text))
+        }),
         SubscriptionId::Inbox(_) => {
             let question = Question { value: record(text), node: Some(text.into()), ..Question::default() };
             let thread = InboxThread {
@@ -427,9 +431,10 @@ pub fn done(effect: &Effect, text: &str, well: bool, at: Timestamp) -> Option<Ef
             let info = ServerInfo { kind: ServerKind::Other, version: text.into(), raw: record(text) };
             EffectResult::Info(server.clone(), if well { Ok(info) } else { Err(fail()) })
         }
-        Effect::FetchAssistants(server) => {
-            EffectResult::Assistants(server.clone(), if well { Ok(vec![read(text), read(text)]) } else { Err(fail()) })
-        }
+        Effect::FetchAssistants(server) => EffectResult::Assistants(
+            server.clone(),
+            if well { Ok(Listing::new(vec![read(text), read(text)], unread(text))) } else { Err(fail()) },
+        ),
         Effect::Describe(what) => {
             EffectResult::Described(what.clone(), if well { Ok(text.into()) } else { Err(fail()) })
         }
@@ -454,7 +459,11 @@ pub fn done(effect: &Effect, text: &str, well: bool, at: Timestamp) -> Option<Ef
         Effect::PlanResource(number, ..) => EffectResult::Planned(*number, Ok(Box::new(preview(text)))),
         Effect::ListRecords(number, _, query) => {
             let rows = vec![record(text), Value::String(text.into()), Value::Array(vec![text.into()])];
-            EffectResult::RecordsListed(*number, query.clone(), if well { Ok(rows) } else { Err(fail()) })
+            EffectResult::RecordsListed(
+                *number,
+                query.clone(),
+                if well { Ok(Listing::new(rows, unread(text))) } else { Err(fail()) },
+            )
         }
         Effect::Send(number, _) | Effect::SendResource(number, _) => {
             let made = Applied { said: text.into(), ..Applied::default() };
@@ -474,7 +483,7 @@ pub fn done(effect: &Effect, text: &str, well: bool, at: Timestamp) -> Option<Ef
         }
         Effect::Browse(number, ..) => {
             let rows = vec![record(text), Value::String(text.into())];
-            let listing = Listing { items: rows, incomplete: Some(fail()) };
+            let listing = Listing { incomplete: Some(fail()), ..Listing::new(rows, unread(text)) };
             EffectResult::Browsed(*number, if well { Ok(listing) } else { Err(fail()) })
         }
         Effect::Authenticate(number, ..) => {
@@ -752,4 +761,11 @@ pub fn update(data: &[u8]) {
             break;
         }
     }
+}
+
+/// Returns a row that can't be read, with a hostile reason.
+fn unread(text: &str) -> UnreadRows {
+    let mut unread = UnreadRows::of(text.to_string());
+    unread.keep(Err::<(), _>(text));
+    unread
 }

@@ -149,7 +149,9 @@ impl Clients {
                     RecordQuery::Crons => self.agent.crons(50, 0).await,
                     RecordQuery::Namespaces(prefix) => {
                         let all = self.agent.store_namespaces(prefix, None, 50, 0).await;
-                        all.map(|all| all.into_iter().map(Into::into).collect())
+                        all.map(|all| {
+                            runtail_api::Listing::new(all.into_iter().map(Into::into).collect(), Default::default())
+                        })
                     }
                     RecordQuery::Items(namespace) => self.agent.store_items(namespace, None, None, 50, 0).await,
                 };
@@ -183,7 +185,7 @@ impl Clients {
             (SubscriptionId::Deployments(_), _) => {
                 // A failed list keeps the existing deployments, so there is something to open.
                 let items = self.control.deployments(&DeploymentQuery::default()).await.ok()?;
-                let result = Ok(runtail_api::Listing { items, incomplete: None });
+                let result = Ok(runtail_api::Listing::new(items, Default::default()));
                 let skew = self.control.skew();
                 SubscriptionEvent::Deployments { result, is_truncated: false, skew, took: Duration::ZERO, next }
             }

@@ -6,7 +6,7 @@ use crate::commands::graph;
 use crate::consent::Yes;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::output::{Output, cell, column, complain, time};
+use crate::output::{Output, cell, column, time};
 use crate::resolve;
 use clap::{Args, Subcommand};
 use runtail_api::{AgentServer, ApiError, Kind, ResourceIntent, assistant_changes};
@@ -132,7 +132,6 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             return resources::make(&context, (&site, &server), &intent, &sending, Approval::Yes(yes)).await;
         }
     }
-    server.unread_rows().iter().for_each(|unread| complain(&format!("warning: {unread}")));
     Ok(Exit::Done)
 }
 
@@ -146,7 +145,7 @@ async fn list(server: &AgentServer, options: &List) -> Result<(), Failure> {
         column("UPDATED", |row| time(&row["updated_at"])),
         column("ASSISTANT", |row| cell(&row["assistant_id"])),
     ];
-    options.output.rows(&rows, &columns)
+    options.output.listing(&rows, &columns)
 }
 
 /// Returns the versions of an assistant, newest first, and the number of the current one.
@@ -154,7 +153,7 @@ async fn versions(server: &AgentServer, wanted: &str) -> Result<(Vec<Value>, Val
     let id = resolve::assistant_id(server, wanted).await?;
     let (rows, current) = tokio::join!(server.assistant_versions(&id), server.assistant_row(&id));
     let gone = |error| gone(error, wanted);
-    Ok((rows.map_err(gone)?, current.map_err(gone)?["version"].clone()))
+    Ok((rows.map_err(gone)?.items, current.map_err(gone)?["version"].clone()))
 }
 
 async fn diff(server: &AgentServer, options: &Diff) -> Result<(), Failure> {

@@ -2,7 +2,7 @@
 
 use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure};
-use crate::output::{Column, Output, cell, column, placed, time};
+use crate::output::{Column, Output, cell, column, placed, time, warn_of};
 use crate::resolve;
 use futures::future::join_all;
 use runtail_api::{ApiError, ControlPlane, Kind, Listing, Place};
@@ -27,7 +27,8 @@ pub(crate) async fn list(context: &Context, of: &Collection, output: &Output) ->
     let answers = join_all(with_control_plane(profiles)?.into_iter().map(|profile| async {
         let site = Site::open(profile).await?;
         let Some(control) = &site.control else { return Ok((site.profile, Vec::new(), Vec::new())) };
-        let Listing { mut items, incomplete } = control.collection(&of).await?;
+        let Listing { mut items, incomplete, unread } = control.collection(&of).await?;
+        warn_of(&unread);
         let odd = keep_records(&site.profile, &of, &mut items);
         Ok::<_, ApiError>((site.profile, items, incomplete.into_iter().chain(odd).collect()))
     }))

@@ -204,7 +204,7 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
     let (site, server) = resolve::agent_server(&context).await?;
     let (intent, sending, approval) = match command {
         Command::List(List { limit, offset, output }) => {
-            output.rows(&server.crons(limit, offset).await?, &columns())?;
+            output.listing(&server.crons(limit, offset).await?, &columns())?;
             return Ok(Exit::Done);
         }
         Command::Get(Get { cron, output }) => {

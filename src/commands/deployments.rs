@@ -4,12 +4,14 @@ use crate::args::Globals;
 use crate::commands::{change, revisions::UNSORTED};
 use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure};
-use crate::output::{Column, Format, Output, cell, color, column, complain, placed, status, status_column, time};
+use crate::output::{
+    Column, Format, Output, cell, color, column, complain, placed, status, status_column, time, warn_of,
+};
 use crate::resolve;
 use clap::{Args, Subcommand};
 use futures::future::join_all;
 use futures::{StreamExt, stream};
-use runtail_api::{ApiError, ControlPlane, DeploymentQuery, Kind, Listing};
+use runtail_api::{ApiError, ControlPlane, DeploymentQuery, Kind, Listing, UnreadRows};
 use runtail_core::text;
 use serde_json::{Value, json};
 use std::pin::pin;
@@ -105,6 +107,7 @@ async fn list(context: &Context, options: List) -> Result<Exit, Failure> {
     let answers = join_all(profiles.into_iter().map(|profile| async {
         let site = Site::open(profile).await?;
         let mut listing = rows(&site, &query).await?;
+        warn_of(&listing.unread);
         let odd = site.keep_records(&mut listing.items, "deployment");
         let unread = match options.revisions {
             true => add_newest(&site, &mut listing.items, format).await,
@@ -145,13 +148,13 @@ async fn list(context: &Context, options: List) -> Result<Exit, Failure> {
 /// Returns the rows of one profile. If the server can't list deployments, the pinned ones are fetched one by one; a
 /// missing one is a failure.
 async fn rows(site: &Site, query: &DeploymentQuery) -> Result<Listing<Value>, ApiError> {
-    let Some(control) = &site.control else { return Ok(Listing { items: Vec::new(), incomplete: None }) };
+    let Some(control) = &site.control else { return Ok(Listing::new(Vec::new(), UnreadRows::default())) };
     let pinned = &site.profile.deployments;
     match control.deployment_rows(query).await {
         Err(e) if matches!(e.kind, Kind::NotFound | Kind::Status(405)) && !pinned.is_empty() => {}
         other => return other,
     }
-    let mut listing = Listing { items: Vec::new(), incomplete: None };
+    let mut listing = Listing::new(Vec::new(), UnreadRows::default());
     let mut answers = stream::iter(pinned).map(|id| control.deployment_row(id)).buffered(MAX_CONCURRENCY);
     while let Some(answer) = answers.next().await {
         match answer {

@@ -4,7 +4,7 @@ use crate::args::Globals;
 use crate::commands::wait;
 use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure};
-use crate::output::{Column, Format, Output, age, cell, color, column, complain, status_column, width};
+use crate::output::{Column, Format, Output, age, cell, color, column, complain, status_column, warn_of, width};
 use crate::resolve;
 use clap::Args;
 use futures::future::join_all;
@@ -12,6 +12,7 @@ use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use runtail_api::{
     AgentServer, ApiError, ControlPlane, DeploymentQuery, InboxMemory, Kind, Listing, Place, Retry, ServerInbox,
+    UnreadRows,
 };
 use runtail_core::config::{self, Profile, Stuck};
 use runtail_core::model::{Deployment, FailedRevision, InboxRow, shell_option, sort_inbox};
@@ -272,7 +273,7 @@ async fn targets(site: &Site, control: &ControlPlane, found: &mut Found) -> Vec<
         Err(error) if matches!(error.kind, Kind::NotFound | Kind::Status(405)) && !pinned.is_empty() => {
             let rows = stream::iter(pinned).map(|id| control.deployment_row(id));
             let mut rows = rows.buffered(ControlPlane::MAX_CONCURRENCY);
-            let mut listing = Listing { items: Vec::new(), incomplete: None };
+            let mut listing = Listing::new(Vec::new(), UnreadRows::default());
             while let Some(answer) = rows.next().await {
                 match answer {
                     Ok(row) => listing.items.push(row),
@@ -287,6 +288,7 @@ async fn targets(site: &Site, control: &ControlPlane, found: &mut Found) -> Vec<
         }
     };
     found.failures.extend(site.keep_records(&mut listing.items, "deployment"));
+    warn_of(&listing.unread);
     found.failures.extend(listing.incomplete);
     let mut times: HashMap<String, usize> = HashMap::new();
     let name_of = |row: &Value| row["name"].as_str().unwrap_or_default().to_string();

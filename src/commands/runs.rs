@@ -4,7 +4,7 @@ use crate::args::Globals;
 use crate::commands::cancel;
 use crate::context::Context;
 use crate::exit::{Exit, Failure, offered};
-use crate::output::{Column, Output, cell, color, column, complain, status_column, time};
+use crate::output::{Column, Output, cell, color, column, status_column, time};
 use crate::resolve;
 use clap::{Args, Subcommand};
 use runtail_api::AgentServer;
@@ -67,7 +67,7 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
     match command {
         Command::List(List { thread, limit, offset, output }) => {
             let rows = server.run_rows(&thread, limit, offset).await;
-            output.rows(&offered(&server, rows, "listing runs").await?, &columns())?;
+            output.listing(&offered(&server, rows, "listing runs").await?, &columns())?;
         }
         Command::Get(Get { thread, run, output }) => {
             let mut row = offered(&server, server.explained_run(&thread, &run).await, "reading a run").await?;
@@ -81,7 +81,6 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
         }
         Command::Cancel(options) => return cancel::run(&context, &site, &server, options).await,
     }
-    server.unread_rows().iter().for_each(|unread| complain(&format!("warning: {unread}")));
     Ok(Exit::Done)
 }
 

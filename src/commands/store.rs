@@ -143,7 +143,7 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
                 column("UPDATED", |row| time(&row["updated_at"])),
                 column("VALUE", |row| text::fit(&text::clean(&cell(&row["value"])), VALUE).into_owned()),
             ];
-            output.rows(&rows, &columns)?;
+            output.listing(&rows, &columns)?;
             return Ok(Exit::Done);
         }
         Command::Get(Item { at, output }) => {

@@ -5,7 +5,7 @@ use crate::commands::change::{Sending, acting};
 use crate::commands::{bulk, history_tree};
 use crate::context::Context;
 use crate::exit::{Exit, Failure, offered};
-use crate::output::{Column, Format, Output, cell, color, column, complain, status_column, time};
+use crate::output::{Column, Format, Output, cell, color, column, complain, status_column, time, warn_of};
 use crate::resolve;
 use clap::{Args, Subcommand};
 use futures::StreamExt;
@@ -241,9 +241,9 @@ pub(crate) async fn run(globals: &Globals, mut command: Command) -> Result<Exit,
             let listed = server.thread_rows(&query).await;
             let mut rows = listed.map_err(|error| Failure::of_optional(error, "listing threads"))?;
             if output.format() == Format::Table {
-                tell_statuses(&server, &mut rows).await;
+                tell_statuses(&server, &mut rows.items).await;
             }
-            output.rows(&rows, &columns())?;
+            output.listing(&rows, &columns())?;
         }
         Command::Count(Count { query: Some(search), output, .. }) => output.one(&count(&server, &search).await?)?,
         Command::Count(Count { query: None, filter: Filter { status, metadata }, output, .. }) => {
@@ -314,7 +314,6 @@ pub(crate) async fn run(globals: &Globals, mut command: Command) -> Result<Exit,
         Command::Prune(options) => return bulk::run(&context, &site, &server, BulkAction::Prune, options).await,
         Command::Retry(options) => return bulk::retry(&context, &site, &server, options).await,
     }
-    server.unread_rows().iter().for_each(|unread| complain(&format!("warning: {unread}")));
     Ok(Exit::Done)
 }
 
@@ -328,6 +327,7 @@ async fn found(
     let wanted = limit.saturating_add(offset);
     let found = server.find_all_threads(search, wanted, Timestamp::now()).await;
     let found = found.map_err(|error| Failure::of_optional(error, "searching threads"))?;
+    warn_of(&found.unread);
     if found.unchecked > 0 {
         complain(&format!("warning: {} threads can't be checked: this server's lists have no values", found.unchecked));
     }
@@ -355,6 +355,7 @@ async fn count(server: &AgentServer, search: &ThreadSearch) -> Result<Value, Fai
         return Ok(json!({"count": count, "complete": true}));
     }
     let found = server.find_all_threads(search, usize::MAX, Timestamp::now()).await.map_err(refused)?;
+    warn_of(&found.unread);
     let is_complete = found.is_complete && found.unchecked == 0;
     Ok(json!({"count": found.threads.len(), "complete": is_complete, "checked": found.scanned - found.unchecked}))
 }

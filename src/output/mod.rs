@@ -9,6 +9,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::color::Role;
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
+use runtail_api::{Listing, UnreadRows};
 use runtail_core::config::Profile;
 use runtail_core::text;
 use serde_json::{Map, Value};
@@ -76,6 +77,12 @@ impl Output {
             Format::Jsonl => rows.iter().map(|row| format!("{row}\n")).collect(),
         };
         self.print(&printed)
+    }
+
+    /// Prints the rows of a list, and reports on stderr those that couldn't be read.
+    pub fn listing(&self, listing: &Listing<Value>, columns: &[Column]) -> Result<(), Failure> {
+        warn_of(&listing.unread);
+        self.rows(&listing.items, columns)
     }
 
     /// Prints rows of a list whose rows have a `command`: the table has it below each row, and fits a terminal.
@@ -152,6 +159,11 @@ pub fn time(value: &Value) -> String {
 pub fn age(made: &Value, now: Timestamp) -> String {
     let Some(made) = made.as_str().and_then(runtail_core::model::parse_time) else { return String::new() };
     text::age(Duration::try_from(now - made).unwrap_or_default())
+}
+
+/// Reports the rows of a list that couldn't be read.
+pub fn warn_of(unread: &UnreadRows) {
+    unread.sentence().iter().for_each(|unread| complain(&format!("warning: {unread}")));
 }
 
 /// Writes a line to stderr and ignores errors, because there is no other place to report them.

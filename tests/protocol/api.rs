@@ -94,7 +94,7 @@ async fn lists_are_bounded_by_memory() {
     let error = server.control().revision_rows("d", 1000).await.unwrap_err();
     assert!(error.detail.contains("memory limit after 200 revisions"), "{error:?}");
     let agent = server.agent();
-    assert_eq!(agent.assistants(100, 0).await.unwrap().len(), 100);
+    assert_eq!(agent.assistants(100, 0).await.unwrap().items.len(), 100);
     let error = agent.assistants(1000, 0).await.unwrap_err();
     assert!(error.detail.contains("memory limit after 200 assistants"), "{error:?}");
 }
@@ -103,8 +103,9 @@ async fn lists_are_bounded_by_memory() {
 async fn a_row_that_is_not_a_record_is_left_out() {
     let server = Server::start(|_| json(200, r#"[{"thread_id":"a"},7]"#)).await;
     let agent = server.agent();
-    assert_eq!(agent.thread_rows(&ThreadQuery::default()).await.unwrap().len(), 1);
-    assert!(agent.unread_rows()[0].contains("a row is not a record: 7"));
+    let listing = agent.thread_rows(&ThreadQuery::default()).await.unwrap();
+    assert_eq!(listing.items.len(), 1);
+    assert!(listing.unread.sentence().unwrap().contains("a row is not a record: 7"));
 }
 
 #[tokio::test]
@@ -230,8 +231,8 @@ async fn captured_responses_are_parsed() {
     assert_eq!(threads[0].status, "interrupted");
     assert_eq!(threads[0].waiting()[0].value["question"], "Approve?");
     assert!(threads.is_sorted_by(|a, b| a.updated_at >= b.updated_at));
-    assert_eq!(agent.assistants(10, 0).await.unwrap()[0].graph_id, "big");
-    let runs = agent.runs("t", 5).await.unwrap();
+    assert_eq!(agent.assistants(10, 0).await.unwrap().items[0].graph_id, "big");
+    let runs = agent.runs("t", 5).await.unwrap().items;
     assert!(!runs.is_empty() && runs.iter().all(|r| !r.is_active()));
     let run = agent.run("t", "r").await.unwrap();
     assert_eq!(run.status, "success");
@@ -401,7 +402,7 @@ async fn newest_runs_are_listed_for_any_server_order() {
             let expected: Vec<String> = (0..total).rev().skip(offset).take(limit).map(|n| format!("r{n}")).collect();
             // The second request uses what the first one found out.
             for _ in 0..2 {
-                let rows = agent.run_rows("t", limit, offset).await.unwrap();
+                let rows = agent.run_rows("t", limit, offset).await.unwrap().items;
                 let ids: Vec<&str> = rows.iter().map(|row| row["run_id"].as_str().unwrap()).collect();
                 assert_eq!(ids, expected, "{lists:?}: {total} runs, limit {limit}, offset {offset}");
             }
@@ -412,7 +413,7 @@ async fn newest_runs_are_listed_for_any_server_order() {
         let server = listing(lists, 61).await;
         let agent = server.agent();
         for requests in [first, first + 1, first + 2] {
-            assert_eq!(agent.runs("t", 50).await.unwrap()[0].run_id, "r60");
+            assert_eq!(agent.runs("t", 50).await.unwrap().items[0].run_id, "r60");
             assert_eq!(server.seen().len(), requests, "{lists:?}");
         }
     }
@@ -442,12 +443,12 @@ async fn pages_that_are_too_large_are_requested_again_in_a_smaller_size() {
     })
     .await;
     let agent = server.agent();
-    assert_eq!(agent.assistants(1000, 0).await.unwrap().len(), 230);
+    assert_eq!(agent.assistants(1000, 0).await.unwrap().items.len(), 230);
     let limits = |seen: &[common::Seen]| seen.iter().map(|s| s.json()["limit"].as_u64().unwrap()).collect::<Vec<_>>();
     assert_eq!(limits(&server.seen()), [1000, 100, 100, 100]);
     // Another client of the same profile knows it too.
     let query = ThreadQuery { limit: 150, ..ThreadQuery::default() };
-    assert_eq!(agent.thread_rows(&query).await.unwrap().len(), 150);
+    assert_eq!(agent.thread_rows(&query).await.unwrap().items.len(), 150);
     assert_eq!(limits(&server.seen())[4..], [100, 50]);
 }
 

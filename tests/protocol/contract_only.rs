@@ -53,13 +53,13 @@ async fn a_server_that_ignores_the_offset_sends_each_row_once() {
     let agent = server.agent();
     let query = ThreadQuery { limit: 1000, ..ThreadQuery::default() };
     for (what, rows) in [
-        ("crons", agent.crons(1000, 0).await.unwrap().len()),
-        ("items", agent.store_items(&[], None, None, 1000, 0).await.unwrap().len()),
+        ("crons", agent.crons(1000, 0).await.unwrap().items.len()),
+        ("items", agent.store_items(&[], None, None, 1000, 0).await.unwrap().items.len()),
         ("namespaces", agent.store_namespaces(&[], None, 1000, 0).await.unwrap().len()),
-        ("versions", agent.assistant_versions("a").await.unwrap().len()),
-        ("runs", agent.run_rows("t", 1000, 0).await.unwrap().len()),
-        ("threads", agent.thread_rows(&query).await.unwrap().len()),
-        ("assistants", agent.assistants(1000, 0).await.unwrap().len()),
+        ("versions", agent.assistant_versions("a").await.unwrap().items.len()),
+        ("runs", agent.run_rows("t", 1000, 0).await.unwrap().items.len()),
+        ("threads", agent.thread_rows(&query).await.unwrap().items.len()),
+        ("assistants", agent.assistants(1000, 0).await.unwrap().items.len()),
     ] {
         assert_eq!(rows, 100, "{what}");
     }

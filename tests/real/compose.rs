@@ -31,7 +31,7 @@ impl Real {
 
     /// Returns the id of a graph's assistant.
     async fn assistant(&self, graph: &str) -> String {
-        let all = self.agent.assistants(100, 0).await.unwrap();
+        let all = self.agent.assistants(100, 0).await.unwrap().items;
         all.into_iter().find(|one| one.graph_id == graph).unwrap().assistant_id
     }
 

@@ -200,12 +200,12 @@ async fn failed_threads_are_retried_and_active_runs_are_cancelled() {
         let failed = real.thread(json!({})).await;
         real.runtail(&["run", "broken", "--thread", &failed, "--input", "{}"]);
         let idle = real.thread(json!({})).await;
-        let runs = real.agent.runs(&failed, 10).await.unwrap().len();
+        let runs = real.agent.runs(&failed, 10).await.unwrap().items.len();
         let rows = real.runtail(&["threads", "retry", &failed, &idle, "--yes", "-o", "jsonl"]).expect(1).json_lines();
         let statuses: Vec<&Value> = rows.iter().map(|row| &row["status"]).collect();
         assert_eq!(statuses, ["started", "refused"], "{what}: {rows:?}");
-        assert_eq!(real.agent.runs(&failed, 10).await.unwrap().len(), runs + 1, "{what}: one run was started");
-        assert!(real.agent.runs(&idle, 10).await.unwrap().is_empty(), "{what}");
+        assert_eq!(real.agent.runs(&failed, 10).await.unwrap().items.len(), runs + 1, "{what}: one run was started");
+        assert!(real.agent.runs(&idle, 10).await.unwrap().items.is_empty(), "{what}");
         let busy = real.thread(json!({})).await;
         let body = serde_json::from_value(
             json!({"assistant_id": "slow", "input": {"seconds": 30}, "on_disconnect": "continue"}),
@@ -239,7 +239,7 @@ async fn failed_threads_are_edited_once_and_retried() {
         assert!(planned.iter().all(|row| row["status"] == "planned"), "{what}: {planned:?}");
         let rows = retry(&["--yes"]).json_lines();
         for (thread, row) in threads.iter().zip(&rows) {
-            let runs = real.agent.runs(thread, 10).await.unwrap().len();
+            let runs = real.agent.runs(thread, 10).await.unwrap().items.len();
             let log = real.runtail(&["threads", "state", thread]).expect(0).json()["values"]["log"].clone();
             assert_eq!((&row["status"], runs), (&json!("started"), 2), "{what}: {row}");
             assert_eq!(log, json!(["first", "edited"]), "{what}: the reducer appends, and once");

@@ -148,7 +148,7 @@ async fn a_waiting_thread_is_ended_and_a_run_repeated() {
     for real in Real::all().await {
         let kind = real.kind;
         let thread = real.asking().await;
-        let run = real.agent.runs(&thread, 1).await.unwrap()[0].run_id.clone();
+        let run = real.agent.runs(&thread, 1).await.unwrap().items[0].run_id.clone();
         let end = ThreadIntent::End { thread: thread.clone() };
         let plan = real.agent.plan_on_thread(&end).await.unwrap();
         assert!(matches!(real.agent.act_on_thread(&plan).await, Ok(Acted::Written(_))), "{kind:?}");
@@ -158,7 +158,7 @@ async fn a_waiting_thread_is_ended_and_a_run_repeated() {
         assert_eq!(real.agent.thread(&thread).await.unwrap().status, expected, "{kind:?}");
         let row = real.runtail(&["rerun", &thread, &run, "--wait"]).expect(0).json();
         assert_eq!(row["outcome"], "interrupted", "{kind:?}: {row}");
-        let runs = real.agent.runs(&thread, 10).await.unwrap();
+        let runs = real.agent.runs(&thread, 10).await.unwrap().items;
         assert_eq!((runs.len(), &json!(runs[0].run_id)), (2, &row["run_id"]), "{kind:?}");
     }
 }

@@ -39,7 +39,7 @@ async fn every_server_is_healthy_and_python_reports_its_queue() {
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real health -- --ignored"]
 async fn runs_stop_at_breakpoints_which_their_records_have_except_on_aegra() {
     for (agent, kind) in servers().await {
-        let assistants = agent.assistants(100, 0).await.unwrap();
+        let assistants = agent.assistants(100, 0).await.unwrap().items;
         let assistant = assistants.iter().find(|assistant| assistant.graph_id == "agent").unwrap();
         let thread = agent.create_thread(&json!({})).await.unwrap().thread_id;
         let body: RunCreate = serde_json::from_value(json!({

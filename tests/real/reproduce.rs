@@ -142,12 +142,12 @@ async fn only_the_state_is_copied_to_a_server_without_supersteps() {
     let state = source.agent.thread_state(&thread).await.unwrap();
     for target in all.iter().filter(|target| target.kind != ServerKind::JavaScript) {
         if target.kind == ServerKind::Aegra {
-            let before = target.agent.thread_rows(&Default::default()).await.unwrap().len();
+            let before = target.agent.thread_rows(&Default::default()).await.unwrap().items.len();
             let refused = source.runtail(&["reproduce", &thread, "--to", &target.url]).expect(1);
             let says =
                 format!("The target {} doesn't create threads with supersteps", target.url.trim_end_matches('/'));
             assert!(refused.stderr.contains(&says) && refused.stderr.contains("--state"), "{}", refused.stderr);
-            assert_eq!(target.agent.thread_rows(&Default::default()).await.unwrap().len(), before);
+            assert_eq!(target.agent.thread_rows(&Default::default()).await.unwrap().items.len(), before);
         }
         let row = source.runtail(&["reproduce", &thread, "--to", &target.url, "--state"]).expect(0).json();
         assert_eq!((&row["same"], &row["states"]), (&json!(true), &json!(1)), "{:?}: {row}", target.kind);
@@ -199,7 +199,7 @@ async fn the_step_that_made_a_value_wrong_is_found() {
             (&json!(1), &json!([first])),
             "{kind:?}: {found}"
         );
-        let run = real.agent.runs(&thread, 1).await.unwrap().remove(0).run_id;
+        let run = real.agent.runs(&thread, 1).await.unwrap().items.remove(0).run_id;
         assert_eq!(found["wrong"]["run_id"], run.as_str(), "{kind:?}");
         assert_eq!(bisect("amount", "9")["result"], "never_right", "{kind:?}");
         assert_eq!(bisect("draft", "!=nothing")["result"], "never_wrong", "{kind:?}");

@@ -577,3 +577,37 @@ fn playing_to_the_end_keeps_the_cursor() {
     let (playhead, anchor) = (viewer.playhead(), viewer.anchor());
     assert!(playhead.is_none() && anchor.is_some(), "{playhead:?} {anchor:?}\n{}", dash.screen());
 }
+
+/// JSON that a server sends with half of a surrogate pair and `NaN`, and rows that are no records.
+#[test]
+fn a_row_that_cannot_be_read_costs_only_itself() {
+    fn read<T: serde::de::DeserializeOwned>(list: &str, rows: &[&str]) -> runtail_api::Listing<T> {
+        let mut unread = runtail_api::UnreadRows::of(list.to_string());
+        let items = rows
+            .iter()
+            .filter_map(|row| unread.parse(&serde_json::value::RawValue::from_string(row.to_string()).unwrap()));
+        let items = items.collect();
+        runtail_api::Listing::new(items, unread)
+    }
+    let mut dash = demo_like((140, 40));
+    dash.open_server();
+    let server = dash.app.agent.server.as_ref().unwrap().server.clone();
+    let assistant = r#"{"assistant_id":"a","graph_id":"agent","name":"desk","description":"Ship \ud83d"}"#;
+    dash.done(EffectResult::Assistants(server, Ok(read("assistants", &[assistant, "7", "\"x\""]))));
+    dash.keys("2");
+    let screen = dash.screen();
+    assert!(
+        screen.contains("! 2 rows of the list of assistants couldn't be read: a row is not a record: 7"),
+        "{screen}"
+    );
+    assert!(screen.contains("desk") && screen.contains("Ship \u{fffd}"), "{screen}");
+    dash.keys("1v");
+    let run = r#"{"run_id":"01a1fbb5-1743-72b0-bac9-4236eccc288a","status":"success","score":{"\ud83d":1}}"#;
+    dash.answer(
+        |key| matches!(key, SubscriptionId::Runs(..)),
+        SubscriptionEvent::Runs(Ok(read("runs", &[run, "null"]))),
+    );
+    let screen = dash.screen();
+    assert!(screen.contains("! 1 row of the list of runs couldn't be read: a row is not a record: null"), "{screen}");
+    assert!(screen.contains("01a1fbb5"), "{screen}");
+}

@@ -63,7 +63,7 @@ fn partial_lists_remove_no_rows() {
     let rows = dash.app.deployments.list.rows.len();
     for profile in [US, "prod-eu"] {
         let error = dash.error(profile, Kind::Server(503));
-        let is_truncated = Listing { items: Vec::new(), incomplete: Some(error) };
+        let is_truncated = Listing { items: Vec::new(), incomplete: Some(error), unread: Default::default() };
         dash.answer(list_of(profile), deployments_response(is_truncated, 0));
     }
     assert_eq!(dash.app.deployments.list.rows.len(), rows);
@@ -125,7 +125,7 @@ fn unreadable_revisions_do_not_block_others() {
 fn clock_skew_is_reported_once() {
     let mut dash = demo_like((140, 40));
     for seconds in [3600, 3601, 3599, 3600] {
-        let listing = Listing { items: deployments(&[("a", "r1")]), incomplete: None };
+        let listing = Listing { items: deployments(&[("a", "r1")]), incomplete: None, unread: Default::default() };
         dash.answer(list_of(US), deployments_response(listing, seconds));
     }
     let reported = dash.app.session.notices.iter().filter(|n| n.text.contains("ahead of ours")).count();
@@ -178,7 +178,8 @@ fn watches_survive_a_rejected_key() {
 fn complete_lists_with_a_malformed_record_remove_missing_rows() {
     let mut dash = demo_like((140, 40));
     let malformed = dash.error(US, Kind::Protocol);
-    let listing = Listing { items: deployments(&[("d2", "d2-r")]), incomplete: Some(malformed) };
+    let listing =
+        Listing { items: deployments(&[("d2", "d2-r")]), incomplete: Some(malformed), unread: Default::default() };
     let (result, skew, next) = (Ok(listing), SignedDuration::ZERO, NextPoll::Stopped);
     dash.answer(
         list_of(US),
@@ -209,7 +210,7 @@ fn revisions_are_cached_for_recently_selected_rows() {
     dash.app.relayout();
     for (_, newest) in &ids {
         let items = serde_json::from_value(json!([{"id": newest, "status": "DEPLOYED"}])).unwrap();
-        let list = runtail_api::Revisions { items, was_sorted: true };
+        let list = runtail_api::Revisions { items, was_sorted: true, unread: Default::default() };
         let next = NextPoll::At(dash.now);
         dash.answer(|key| matches!(key, SubscriptionId::Revisions(..)), SubscriptionEvent::Revisions(Ok(list), next));
         assert_eq!(
@@ -324,7 +325,7 @@ fn a_build_log_ends_with_its_build() {
     let revision = json!({"id": "44444444-4444-4444-8444-444444444444", "status": "BUILD_FAILED",
                           "created_at": created.to_string(), "updated_at": ended.to_string()});
     let revision: runtail_core::model::Revision = serde_json::from_value(revision).unwrap();
-    let list = runtail_api::Revisions { items: vec![revision], was_sorted: true };
+    let list = runtail_api::Revisions { items: vec![revision], was_sorted: true, unread: Default::default() };
     dash.answer(
         |key| matches!(key, SubscriptionId::Revisions(..)),
         SubscriptionEvent::Revisions(Ok(list), NextPoll::Stopped),
@@ -360,7 +361,7 @@ fn a_message_uses_the_columns_of_a_role_that_its_revision_lacks() {
                "source_revision_config": {"repo_ref": "main", "repo_commit_sha": commits[n]}})
     };
     let items = serde_json::from_value(json!([revision(0), revision(1)])).unwrap();
-    let list = runtail_api::Revisions { items, was_sorted: true };
+    let list = runtail_api::Revisions { items, was_sorted: true, unread: Default::default() };
     let next = NextPoll::At(dash.now);
     dash.answer(|key| matches!(key, SubscriptionId::Revisions(..)), SubscriptionEvent::Revisions(Ok(list), next));
     for n in [0, 1] {
@@ -426,7 +427,11 @@ fn keys_that_cannot_work_on_a_deployment_are_not_offered() {
     for (id, has_server, has_build) in [("a", true, true), ("b", false, false)] {
         dash.app.relayout();
         let revisions = json!([{"id": format!("{id}1"), "status": "DEPLOYED", "created_at": "2026-11-20T14:00:00Z"}]);
-        let list = runtail_api::Revisions { items: serde_json::from_value(revisions).unwrap(), was_sorted: true };
+        let list = runtail_api::Revisions {
+            items: serde_json::from_value(revisions).unwrap(),
+            was_sorted: true,
+            unread: Default::default(),
+        };
         let next = NextPoll::At(dash.now);
         dash.answer(|key| matches!(key, SubscriptionId::Revisions(..)), SubscriptionEvent::Revisions(Ok(list), next));
         let footer = |dash: &mut Dash| dash.screen().trim_end().lines().last().unwrap().to_string();

@@ -2,7 +2,8 @@
 
 use runtail_stream::{Item, Loaded, Outcome, Record, Seq, SnapshotPart, ThreadSnapshot};
 use runtail_testkit::dash;
-use runtail_testkit::dash::demo_like;
+use runtail_testkit::dash::{Dash, demo_like};
+use serde_json::json;
 
 /// Opens a thread with a captured stream, full-screen if it is wide enough.
 fn opened(size: (u16, u16), capture: &str) -> dash::Dash {
@@ -178,10 +179,71 @@ fn what_was_before_the_page_was_opened_is_no_gap() {
     dash.items(vec![gap("joined at 14:02:07; earlier output isn't available")]);
     dash.capture_now("agent-values");
     assert!(!dash.screen().contains("gap ·"), "{}", dash.screen());
-    for view in ["8", "5<Home>"] {
+    for view in ["8", "7<End>", "7<Home>", "5<Home>"] {
         dash.keys(view);
         assert!(dash.screen().contains("joined at 14:02:07; earlier output isn't available"), "{}", dash.screen());
     }
     dash.items(vec![gap("disconnected for 3s; the server sends no ids to resume from")]);
     assert!(dash.screen().contains("? 1 gap · 8"), "{}", dash.screen());
+}
+
+#[test]
+fn messages_that_were_loaded_have_a_cost() {
+    let toml =
+        "[prices]\n\"m-1*\" = { input = 1, output = 10 }\n[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n";
+    let mut dash = Dash::new(toml, (140, 40));
+    dash.threads();
+    dash.keys("<Enter>");
+    let call = |id: &str, model: serde_json::Value| {
+        let usage = json!({"input_tokens": 200_000, "output_tokens": 30_000, "total_tokens": 230_000});
+        json!({"type": "ai", "id": id, "content": id, "usage_metadata": usage, "response_metadata": model})
+    };
+    let messages = json!([call("a", json!({"model_name": "m-1-2026"})), call("b", json!({"model": "m-1-2026"}))]);
+    let state = json!({"values": {"messages": messages}, "next": [], "tasks": [], "metadata": {"step": 3}});
+    dash.snapshot(vec![(SnapshotPart::State, state)]);
+    dash.keys("8");
+    let screen = dash.screen();
+    for line in
+        ["m-1-2026              2 400,000       -  60,000         -    $1.00", "loaded messages       2 400,000"]
+    {
+        assert!(screen.contains(line), "{screen}");
+    }
+}
+
+/// A node may write a message without an id; the reducer of its state adds one.
+#[test]
+fn a_message_that_gets_its_id_from_the_state_is_one_message() {
+    let message = |id: Option<&str>| json!({"type": "tool", "id": id, "name": "go", "tool_call_id": "c", "content": "Successfully transferred"});
+    let run = "01a1fbb5-1743-72b0-bac9-4236eccc2777";
+    for is_reopened in [false, true] {
+        let mut dash = demo_like((140, 40));
+        dash.open_thread();
+        let state = json!({"messages": [message(Some("t-1"))]});
+        let saved = json!({"values": state, "next": [], "tasks": [], "metadata": {"step": 1}});
+        if is_reopened {
+            dash.snapshot(vec![(SnapshotPart::State, saved.clone())]);
+        }
+        dash.event("metadata", &json!({"run_id": run}).to_string());
+        dash.event("updates", &json!({"supervisor": {"messages": [message(None)]}}).to_string());
+        dash.event("values", &state.to_string());
+        dash.snapshot(vec![(SnapshotPart::State, saved)]);
+        let screen = dash.screen();
+        assert_eq!(screen.matches("Successfully transferred").count(), 1, "{is_reopened}: {screen}");
+        assert!(!screen.contains("removed from state"), "{is_reopened}: {screen}");
+    }
+}
+
+#[test]
+fn a_run_ends_above_the_messages_that_were_loaded_after_it() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    let message = |id: &str| json!({"type": "human", "id": id, "content": format!("said {id}")});
+    dash.event("metadata", r#"{"run_id":"01a1fbb5-1743-72b0-bac9-4236eccc2777"}"#);
+    dash.event("values", &json!({"messages": [message("a")]}).to_string());
+    dash.run_done();
+    let state = json!({"values": {"messages": [message("b")]}, "next": [], "tasks": [], "metadata": {"step": 1}});
+    dash.snapshot(vec![(SnapshotPart::State, state)]);
+    let screen = dash.screen();
+    let places = ["said a", "── run 1", "from the server's state", "said b"].map(|text| screen.find(text));
+    assert!(places.is_sorted() && places[0].is_some(), "{places:?} {screen}");
 }

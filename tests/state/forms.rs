@@ -39,13 +39,13 @@ fn answer(dash: &mut Dash, effects: Vec<Effect>) {
             Effect::Browse(number, profile, Collection::Integrations(GithubApp::Deployments)) => {
                 assert_eq!(&*profile, "us");
                 let items = vec![json!({"id": INTEGRATION, "name": "acme"})];
-                EffectResult::Browsed(number, Ok(Listing { items, incomplete: None }))
+                EffectResult::Browsed(number, Ok(Listing { items, incomplete: None, unread: Default::default() }))
             }
             Effect::Browse(number, _, Collection::Repositories(_, id)) => {
                 assert_eq!(id, INTEGRATION);
                 let row = |name: &str, branch: &str| json!({"url": format!("https://github.com/acme/{name}"), "default_branch": branch});
                 let items = vec![row("billing", "main"), row("refund-agent", "trunk")];
-                EffectResult::Browsed(number, Ok(Listing { items, incomplete: None }))
+                EffectResult::Browsed(number, Ok(Listing { items, incomplete: None, unread: Default::default() }))
             }
             Effect::CheckSecrets(references) => {
                 let unset = |one: String| (one.clone(), one.contains("UNSET").then(|| "not set in this shell".into()));

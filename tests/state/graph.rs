@@ -4,7 +4,7 @@ use ratatui::style::Color;
 use runtail_api::Kind;
 use runtail_core::graph::Graph;
 use runtail_stream::{Outcome, SnapshotPart};
-use runtail_testkit::dash::{Dash, demo_like};
+use runtail_testkit::dash::{Dash, demo_like, listing};
 use runtail_tui::app::subscriptions;
 use runtail_tui::features::stream::viewer::View;
 use runtail_tui::session::msg::{
@@ -417,7 +417,7 @@ fn the_graph_command_takes_the_thread_an_assistant_or_a_name() {
         {"assistant_id": "a-3", "graph_id": "desk", "name": "twin"},
         {"assistant_id": "a-4", "graph_id": "desk", "name": "twin"},
     ]);
-    dash.done(EffectResult::Assistants(of, Ok(serde_json::from_value(assistants).unwrap())));
+    dash.done(EffectResult::Assistants(of, Ok(listing(serde_json::from_value(assistants).unwrap()))));
     dash.keys(":graph agent<Enter>");
     let wanted = subscriptions(&dash.app).into_iter().find(|sub| is_graph(&sub.key)).expect("a request");
     assert!(matches!(wanted.what, SubscriptionKind::Graph(_, id) if id == "a-2"));

@@ -538,7 +538,7 @@ impl Simulation {
             Pending::Poll(key @ SubscriptionId::Revisions(profile, _), epoch, key_name) => {
                 let next = runtail_tui::session::msg::NextPoll::Stopped;
                 let items = serde_json::from_value(json!([{"id": "r", "status": key_name}])).unwrap();
-                let listed = runtail_api::Revisions { items, was_sorted: true };
+                let listed = runtail_api::Revisions { items, was_sorted: true, unread: Default::default() };
                 let result = if ok { Ok(listed) } else { Err(error(key_name, profile)) };
                 Msg::Subscription { key: key.clone(), epoch: *epoch, event: SubscriptionEvent::Revisions(result, next) }
             }

@@ -2,7 +2,7 @@
 
 use runtail_api::{ApiError, Kind, Place, PlanError, ResourceIntent};
 use runtail_core::model::{Consent, NewRevision, Note, PlainRequest, Preview};
-use runtail_testkit::dash::Dash;
+use runtail_testkit::dash::{Dash, listing};
 use runtail_tui::session::msg::{Applied, Described, Effect, EffectResult};
 use runtail_tui::session::record_list::RecordQuery;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ fn asked(effects: &[Effect]) -> Vec<(u64, RecordQuery)> {
 
 fn answer(dash: &mut Dash, (number, query): (u64, RecordQuery), rows: Value) {
     let rows = rows.as_array().unwrap().clone();
-    dash.done(EffectResult::RecordsListed(number, query, Ok(rows)));
+    dash.done(EffectResult::RecordsListed(number, query, Ok(listing(rows))));
 }
 
 pub(crate) fn versions(dash: &mut Dash) {

@@ -24,7 +24,7 @@ fn browse_number(effects: &[Effect]) -> u64 {
 
 pub(crate) fn answer(dash: &mut Dash, number: u64, rows: Value) {
     let items = rows.as_array().unwrap().clone();
-    dash.done(EffectResult::Browsed(number, Ok(Listing { items, incomplete: None })));
+    dash.done(EffectResult::Browsed(number, Ok(Listing { items, incomplete: None, unread: Default::default() })));
 }
 
 fn error(kind: Kind, detail: &str) -> ApiError {
@@ -137,7 +137,7 @@ fn filters_failures_and_incomplete_lists_are_shown() {
     assert!(screen.contains("k8s-prod") && screen.contains("outdated: 503; r retries"), "{screen}");
     let number = browse_number(&dash.keys("r"));
     let incomplete = Some(error(Kind::Protocol, "the cursor repeats"));
-    dash.done(EffectResult::Browsed(number, Ok(Listing { items: Vec::new(), incomplete })));
+    dash.done(EffectResult::Browsed(number, Ok(Listing { items: Vec::new(), incomplete, unread: Default::default() })));
     let screen = dash.screen();
     assert!(screen.contains("No listeners.") && screen.contains("incomplete"), "{screen}");
     dash.keys("<Esc>");

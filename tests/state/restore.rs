@@ -204,7 +204,8 @@ fn a_profile_that_cannot_be_listed_keeps_its_tabs() {
     // An incomplete list may lack the deployment. It doesn't delay the report about others.
     let tabs = vec![tab("us", "support-bot", "t-1"), tab("gone", "bot", "t-0")];
     let saved = SavedTabs::new(tabs, None, SavedPlace::Deployments);
-    let listing = Listing { items: Vec::new(), incomplete: Some(dash.error("us", Kind::Network)) };
+    let listing =
+        Listing { items: Vec::new(), incomplete: Some(dash.error("us", Kind::Network)), unread: Default::default() };
     let event = match listed(Vec::new()) {
         SubscriptionEvent::Deployments { is_truncated, skew, took, next, .. } => {
             SubscriptionEvent::Deployments { result: Ok(listing), is_truncated, skew, took, next }

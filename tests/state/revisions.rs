@@ -100,7 +100,8 @@ fn explained(dash: &mut Dash, status: &str) {
 /// Sends the revisions of the selected deployment, the newest with this status, and returns the effects.
 fn polled(dash: &mut Dash, status: &str) -> Vec<Effect> {
     let items = json!([{"id": NEWEST, "status": status, "created_at": "2026-11-21T13:57:50Z"}]);
-    let revisions = Revisions { items: serde_json::from_value(items).unwrap(), was_sorted: true };
+    let revisions =
+        Revisions { items: serde_json::from_value(items).unwrap(), was_sorted: true, unread: Default::default() };
     let next = NextPoll::At(dash.now + jiff::SignedDuration::from_secs(30));
     let sub = subscriptions(&dash.app).into_iter().find(|sub| matches!(sub.key, SubscriptionId::Revisions(..)));
     let sub = sub.expect("a poll of the revisions");

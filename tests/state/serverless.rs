@@ -45,7 +45,11 @@ fn a_serverless_deployment_is_asked_only_while_it_is_open() {
         assert!(row("night-bot").contains("▌ night-bot z "), "{screen}");
         assert!(!row("night-bot").contains('…') && row("support-bot").contains('…'), "no counts are awaited: {screen}");
         let list = json!([{"id": "r1", "status": "DEPLOYED", "created_at": "2026-11-20T13:00:00Z"}]);
-        let list = runtail_api::Revisions { items: serde_json::from_value(list).unwrap(), was_sorted: true };
+        let list = runtail_api::Revisions {
+            items: serde_json::from_value(list).unwrap(),
+            was_sorted: true,
+            unread: Default::default(),
+        };
         let event = SubscriptionEvent::Revisions(Ok(list), NextPoll::Stopped);
         dash.answer(|key| matches!(key, SubscriptionId::Revisions(..)), event);
         assert!(dash.screen().contains("erverless"), "{}", dash.screen());

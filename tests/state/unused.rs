@@ -23,7 +23,7 @@ fn dash(size: (u16, u16), status: &str, url: Option<&str>) -> Dash {
     dash.answer(|id| matches!(id, SubscriptionId::Newest(_)), newest);
     dash.app.relayout();
     let items = serde_json::from_value(json!([revision("r2", 20), revision("r1", 10)])).unwrap();
-    let revisions = runtail_api::Revisions { items, was_sorted: true };
+    let revisions = runtail_api::Revisions { items, was_sorted: true, unread: Default::default() };
     let next = NextPoll::At(dash.now);
     dash.answer(|id| matches!(id, SubscriptionId::Revisions(..)), SubscriptionEvent::Revisions(Ok(revisions), next));
     dash

@@ -22,15 +22,12 @@ use super::http::{Call, Http, MAX_BODY, REQUEST_TIMEOUT, join};
 use super::lost_start::MARK;
 use super::pages::{NextPage, Page, PageRequest, Pages};
 use super::response::Answer;
-use super::rows::UnreadRows;
-use super::{ApiError, EventStream, Kind, Retry};
+use super::{ApiError, EventStream, Kind, Listing, Retry};
 use reqwest::{Method, Url};
 use runtail_core::model::{Assistant, RunCreate, ThreadSort};
 use runtail_core::text;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
-use std::convert::identity;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -240,13 +237,13 @@ impl AgentServer {
     }
 
     /// Returns assistants in the server's order, with one request per page.
-    pub async fn assistants(&self, limit: usize, offset: usize) -> Result<Vec<Assistant>, ApiError> {
-        self.rows(self.assistant_pages(limit, offset)).await
+    pub async fn assistants(&self, limit: usize, offset: usize) -> Result<Listing<Assistant>, ApiError> {
+        self.assistant_pages(limit, offset).whole().await
     }
 
     /// Like [`AgentServer::assistants`], as received.
-    pub async fn assistant_rows(&self, limit: usize, offset: usize) -> Result<Vec<Value>, ApiError> {
-        self.rows(self.assistant_pages(limit, offset)).await
+    pub async fn assistant_rows(&self, limit: usize, offset: usize) -> Result<Listing<Value>, ApiError> {
+        self.assistant_pages(limit, offset).whole().await
     }
 
     fn assistant_pages(&self, limit: usize, offset: usize) -> Pages<'_> {
@@ -274,11 +271,6 @@ impl AgentServer {
             }
             result => result,
         }
-    }
-
-    /// Returns sentences about the rows of lists that couldn't be read since the last call.
-    pub fn unread_rows(&self) -> Vec<String> {
-        self.quirks.take_unread_rows()
     }
 
     /// Merges an object into the metadata of a thread. Sent once.
@@ -407,28 +399,6 @@ impl AgentServer {
                 }
             })
         })
-    }
-
-    /// Reads the records of a list.
-    pub(super) async fn rows<T: DeserializeOwned>(&self, pages: Pages<'_>) -> Result<Vec<T>, ApiError> {
-        self.records(pages, identity).await
-    }
-
-    /// Reads the records of a list, and keeps `kept` of each.
-    async fn records<T: DeserializeOwned>(
-        &self,
-        mut pages: Pages<'_>,
-        kept: impl Fn(T) -> T,
-    ) -> Result<Vec<T>, ApiError> {
-        let (mut rows, mut unread) = (Vec::new(), UnreadRows::default());
-        while let Some(page) = pages.next_new().await? {
-            rows.extend(page.iter().filter_map(|row| unread.parse(row)).map(&kept));
-        }
-        if rows.is_empty() && !unread.why.is_empty() {
-            return Err(pages.odd(&unread.why));
-        }
-        self.quirks.note_unread_rows(unread.sentence(&pages.what));
-        Ok(rows)
     }
 
     /// Returns a document of the server, such as the description of its calls.

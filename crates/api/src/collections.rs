@@ -44,7 +44,7 @@ impl ControlPlane {
         if let Collection::Listeners | Collection::Providers = of {
             return self.member(of, id).await;
         }
-        let Listing { items, incomplete } = self.collection(of).await?;
+        let Listing { items, incomplete, .. } = self.collection(of).await?;
         let found = items.into_iter().find(|row| of.id_of(row).as_deref() == Some(id));
         let gone = || {
             let detail = format!("there is no {} {}", of.singular(), text::clean(id));
@@ -97,17 +97,21 @@ impl ControlPlane {
         };
         let list = List { parts: parts(of), query, is_main: false, what: of.plural() };
         match paging(of) {
-            Paging::Offset => {
-                let pages = self.pages(list, usize::MAX).ahead(Self::MAX_CONCURRENCY);
-                pages.all(|row| self.read_row(row)).await
-            }
-            Paging::Cursor => self.by_cursor(list).all(|row| self.read_row(row)).await,
-            Paging::Whole => {
-                let rows = self.page(&list, &[]).await?.rows("data")?;
-                let items = rows.iter().map(|row| self.read_row(row)).collect::<Result<_, _>>()?;
-                Ok(Listing { items, incomplete: None })
-            }
+            Paging::Offset => self.pages(list, usize::MAX).ahead(Self::MAX_CONCURRENCY).all().await,
+            Paging::Cursor => self.by_cursor(list).all().await,
+            Paging::Whole => self.on_one_page(list).all().await,
         }
+    }
+
+    /// Returns the page of a list that is not paginated.
+    fn on_one_page(&self, list: List) -> Pages<'_> {
+        Pages::new(list.what, (usize::MAX, 0), PAGE, move |PageRequest { limit, .. }| {
+            let list = list.clone();
+            Box::pin(async move {
+                let answer = self.page(&list, &[]).await?;
+                Ok(Page { rows: answer.rows("data")?, answer, limit, next: NextPage::Cursor(None) })
+            })
+        })
     }
 
     /// Returns the pages of a list with cursors.

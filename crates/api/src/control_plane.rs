@@ -5,12 +5,12 @@ use super::http::{Call, Http, MAX_BODY, REQUEST_TIMEOUT, join};
 use super::logs::LogCalls;
 use super::pages::{List, NextPage, PAGE, Page, PageRequest, Pages};
 use super::response::Answer;
+use super::rows::{Row, UnreadRows};
 use super::{ApiError, Kind, Place, Retry};
 use reqwest::{Method, Url};
 use runtail_core::model::{Deployment, Revision};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use serde_json::value::RawValue;
 use std::sync::{Arc, OnceLock};
 
 /// A client of a control plane, with the keys of one profile.
@@ -64,6 +64,23 @@ pub struct Listing<T> {
     pub items: Vec<T>,
     /// Why the list may be incomplete: a later page failed, or the server doesn't paginate.
     pub incomplete: Option<ApiError>,
+    /// The rows that couldn't be read.
+    pub unread: UnreadRows,
+}
+
+impl<T> Listing<T> {
+    /// Creates a complete list.
+    pub fn new(items: Vec<T>, unread: UnreadRows) -> Listing<T> {
+        Listing { items, incomplete: None, unread }
+    }
+
+    /// Adds the rows that can be read.
+    pub(super) fn add(&mut self, rows: &[Row], kept: impl Fn(T) -> T)
+    where
+        T: DeserializeOwned,
+    {
+        self.items.extend(rows.iter().filter_map(|row| self.unread.parse(row)).map(kept));
+    }
 }
 
 /// Revisions of a deployment.
@@ -73,6 +90,8 @@ pub struct Revisions<T = Revision> {
     pub items: Vec<T>,
     /// Whether the server sorted them, as it promises (contract §4 rule 2).
     pub was_sorted: bool,
+    /// The rows that couldn't be read.
+    pub unread: UnreadRows,
 }
 
 impl ControlPlane {
@@ -95,14 +114,14 @@ impl ControlPlane {
     /// # Errors
     /// Also if only a part could be read; [`ControlPlane::deployment_rows`] returns it.
     pub async fn deployments(&self, query: &DeploymentQuery) -> Result<Vec<Deployment>, ApiError> {
-        let Listing { items, incomplete } = self.deployment_rows(query).await?;
+        let Listing { items, incomplete, mut unread } = self.deployment_rows(query).await?;
         incomplete.map_or(Ok(()), Err)?;
-        items.into_iter().map(|row| self.typed(row)).collect()
+        Ok(items.into_iter().filter_map(|row| unread.keep(self.typed(row))).collect())
     }
 
     /// Returns all deployments as received, secrets included; see [`Pages`].
     pub async fn deployment_rows(&self, query: &DeploymentQuery) -> Result<Listing<Value>, ApiError> {
-        self.deployment_pages(query).all(|row| self.read_row(row)).await
+        self.deployment_pages(query).all().await
     }
 
     /// Returns the pages of all deployments.
@@ -156,24 +175,19 @@ impl ControlPlane {
 
     /// Returns the newest revisions of a deployment, at most `limit`.
     pub async fn revisions(&self, id: &str, limit: usize) -> Result<Revisions, ApiError> {
-        let Revisions { items, was_sorted } = self.revision_rows(id, limit).await?;
-        let items = items.into_iter().map(|row| self.typed(row)).collect::<Result<_, _>>()?;
-        Ok(Revisions { items, was_sorted })
+        let Revisions { items, was_sorted, mut unread } = self.revision_rows(id, limit).await?;
+        let items = items.into_iter().filter_map(|row| unread.keep(self.typed(row))).collect();
+        Ok(Revisions { items, was_sorted, unread })
     }
 
     /// Returns the newest revisions as received.
     pub async fn revision_rows(&self, id: &str, limit: usize) -> Result<Revisions<Value>, ApiError> {
         let parts = ["v2", "deployments", id, "revisions"].map(String::from).to_vec();
         let list = List { parts, query: Vec::new(), is_main: false, what: "revisions" };
-        let (mut pages, mut items) = (self.pages(list, limit), Vec::new());
-        while let Some(rows) = pages.next_new().await? {
-            for row in rows {
-                items.push(self.read_row(&row)?);
-            }
-        }
+        let Listing { mut items, unread, .. } = self.pages(list, limit).whole().await?;
         let was_sorted = newest_first(&mut items);
         items.truncate(limit);
-        Ok(Revisions { items, was_sorted })
+        Ok(Revisions { items, was_sorted, unread })
     }
 
     /// Returns a revision.
@@ -242,18 +256,10 @@ impl ControlPlane {
     }
 
     /// Returns the error of an unexpected but valid response.
-    pub(super) fn odd(&self, detail: String) -> ApiError {
+    pub fn odd(&self, detail: String) -> ApiError {
         // Not attributed to a request, because only one of many responses was wrong.
         let at = Place { profile: self.http.profile().to_string(), ..Place::default() };
         ApiError { kind: Kind::Protocol, at, detail, hint: None }
-    }
-
-    /// Parses a row of a list, secrets included.
-    ///
-    /// # Errors
-    /// The row can't be parsed, for example because a number is out of range.
-    pub fn read_row(&self, row: &RawValue) -> Result<Value, ApiError> {
-        runtail_core::json::exact(row.get()).map_err(|e| self.not_understood(&e))
     }
 
     fn not_understood(&self, why: &serde_json::Error) -> ApiError {

@@ -234,7 +234,7 @@ impl Http {
             .header(header::ACCEPT_ENCODING, "gzip")
             .timeout(call.timeout);
         if let Some(body) = call.body {
-            request = request.header(header::CONTENT_TYPE, "application/json").body(written(body));
+            request = request.header(header::CONTENT_TYPE, "application/json").body(self.written(&at, body)?);
         }
         let broken = |e: &reqwest::Error| self.scrubbed(network::failure(e, &call.url, at.clone()), call.body);
         let own = || self.shown(call.plane, at.method.clone(), &call.url, call.body);
@@ -318,7 +318,7 @@ impl Http {
             request = request.header("last-event-id", value);
         }
         if let Some(body) = body {
-            request = request.header(header::CONTENT_TYPE, "application/json").body(written(body));
+            request = request.header(header::CONTENT_TYPE, "application/json").body(self.written(&at, body)?);
         }
         let mut noted = writes.then(|| self.note(&at, Service::Agent, &url, body));
         let began = Instant::now();
@@ -482,6 +482,18 @@ impl Http {
         ApiError { kind: Kind::Refused, at: at.clone(), detail, hint }
     }
 
+    /// Returns the body of a request. What was received goes back exactly as it was.
+    fn written(&self, at: &Place, body: &Value) -> Result<String, ApiError> {
+        let written = body.to_string();
+        if json::has_mark(&written)
+            && let Some(place) = json::half_in(body)
+        {
+            let detail = format!("nothing was sent: half of a character in {}", text::clean(&place[1..]));
+            return Err(self.refuse(at, detail, Some("an emoji was cut in two: complete or remove it".into())));
+        }
+        Ok(json::written(&written).into_owned())
+    }
+
     /// Returns a request's target for errors, without its query, which may contain a search text.
     pub(super) fn place(&self, method: &Method, url: &Url) -> Place {
         Place {
@@ -525,11 +537,6 @@ impl fmt::Debug for Http {
             .field("bearer", &self.0.bearer.is_some())
             .finish_non_exhaustive()
     }
-}
-
-/// Returns the body of a request. What was received goes back exactly as it was.
-fn written(body: &Value) -> String {
-    json::written(&body.to_string()).into_owned()
 }
 
 /// Returns an address below a base, with its segments encoded. Empty segments and dots are refused, because they would

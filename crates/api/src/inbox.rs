@@ -2,7 +2,7 @@
 //! control plane (acting reference §3).
 
 use super::control_plane::ControlPlane;
-use super::{AgentServer, ApiError, Kind, ServerKind, ThreadQuery};
+use super::{AgentServer, ApiError, Kind, Listing, ServerKind, ThreadQuery};
 use futures::{StreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
 use runtail_core::config::Stuck;
@@ -149,8 +149,8 @@ impl AgentServer {
         inbox: &mut ServerInbox,
     ) -> Option<Vec<Listed>> {
         let query = ThreadQuery { limit, status: Some(status.into()), oldest_first, ..ThreadQuery::default() };
-        let rows = match self.thread_rows(&query).await {
-            Ok(rows) => rows,
+        let Listing { items: rows, unread, .. } = match self.thread_rows(&query).await {
+            Ok(listing) => listing,
             Err(error) if error.may_lack_call() => {
                 inbox.is_unlisted = true;
                 return None;
@@ -160,7 +160,7 @@ impl AgentServer {
                 return None;
             }
         };
-        inbox.limits.extend(self.unread_rows());
+        inbox.limits.extend(unread.sentence());
         if rows.len() >= MAX_LISTED {
             let which = if oldest_first { "" } else { "newest " };
             inbox.limits.push(format!("only the {which}{MAX_LISTED} threads with the status {status} were read"));

@@ -53,6 +53,7 @@ pub use pages::Pages;
 pub use reproduce::{ReproduceIntent, ReproducePlan, Reproduced, StateDifference};
 pub use resources::{AppliedResource, CRON_FIELDS, ResourceIntent, ResourcePlan, assistant_changes, assistant_fields};
 pub use retry::Retry;
+pub use rows::UnreadRows;
 pub use stream::EventStream;
 pub use thread_actions::{
     Acted, BULK_CONCURRENCY, BothPlan, BulkAction, BulkOutcome, Choice, ForkChange, LoadedThread, MAX_BULK,

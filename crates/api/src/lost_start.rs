@@ -47,7 +47,7 @@ impl AgentServer {
             return None;
         }
         let runs = self.runs(thread, RUNS_REMEMBERED).await.ok()?;
-        Some(runs.into_iter().map(|run| run.run_id).collect())
+        Some(runs.items.into_iter().map(|run| run.run_id).collect())
     }
 
     /// Searches the thread's newest runs for the one that was started with `body`.
@@ -60,7 +60,7 @@ impl AgentServer {
         body: &RunCreate,
         before: Option<&HashSet<String>>,
     ) -> Result<FoundStart, ApiError> {
-        let mut runs = self.runs(thread, RUNS_SEARCHED).await?;
+        let mut runs = self.runs(thread, RUNS_SEARCHED).await?.items;
         let mark = mark_of(body);
         let is_marked = |run: &Run| mark.is_some() && run.metadata.as_ref().is_some_and(|m| m[MARK].as_str() == mark);
         if let Some(at) = runs.iter().position(is_marked) {
@@ -89,6 +89,9 @@ impl AgentServer {
         }
         let all = self.assistants(ASSISTANTS, 0).await?;
         let is_it = |name: &str| name == requested;
-        Ok(all.iter().any(|a| a.assistant_id == id && (is_it(&a.graph_id) || a.name.as_deref().is_some_and(is_it))))
+        Ok(all
+            .items
+            .iter()
+            .any(|a| a.assistant_id == id && (is_it(&a.graph_id) || a.name.as_deref().is_some_and(is_it))))
     }
 }

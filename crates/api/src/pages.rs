@@ -1,14 +1,15 @@
 //! Lists that are read page by page, by limit and offset or by cursor. Every list of both services is read by this reader.
 
 use super::response::Answer;
-use super::rows::{Received, Row};
+use super::rows::{Received, Row, UnreadRows};
 use super::{ApiError, Kind, Listing, Place};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::stream::{FuturesOrdered, StreamExt};
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::convert::identity;
 
 /// Page size that every known server accepts, and the maximum of the control plane.
 pub(super) const PAGE: usize = 100;
@@ -208,27 +209,39 @@ impl<'a> Pages<'a> {
         }
     }
 
-    /// Reads to the end. A failure of the first page is an error; after a failure of a later page the rows before it are
-    /// returned.
-    pub(super) async fn all(
-        mut self,
-        read: impl Fn(&Row) -> Result<Value, ApiError>,
-    ) -> Result<Listing<Value>, ApiError> {
-        let mut items: Vec<Value> = Vec::new();
+    /// Reads to the end. A failure of the first page is an error; after a failure of a later page
+    /// the rows before it are returned.
+    pub(super) async fn all<T: DeserializeOwned>(mut self) -> Result<Listing<T>, ApiError> {
+        let mut listing = Listing::new(Vec::new(), UnreadRows::of(self.what.clone()));
         loop {
             match self.next().await {
-                Ok(Some(rows)) => {
-                    for row in rows {
-                        match read(&row) {
-                            Ok(row) => items.push(row),
-                            Err(error) => return Ok(Listing { items, incomplete: Some(error) }),
-                        }
-                    }
-                }
-                Ok(None) => return Ok(Listing { items, incomplete: None }),
+                Ok(Some(rows)) => listing.add(&rows, identity),
+                Ok(None) => return self.ended(listing),
                 Err(error) if self.pages == 0 => return Err(error),
-                Err(error) => return Ok(Listing { items, incomplete: Some(error) }),
+                Err(error) => return Ok(Listing { incomplete: Some(error), ..listing }),
             }
+        }
+    }
+
+    /// Reads to the end. Any failure is an error.
+    pub(super) async fn whole<T: DeserializeOwned>(self) -> Result<Listing<T>, ApiError> {
+        self.whole_as(identity).await
+    }
+
+    /// Reads to the end, and keeps `kept` of each row. Any failure is an error.
+    pub(super) async fn whole_as<T: DeserializeOwned>(mut self, kept: impl Fn(T) -> T) -> Result<Listing<T>, ApiError> {
+        let mut listing = Listing::new(Vec::new(), UnreadRows::of(self.what.clone()));
+        while let Some(rows) = self.next_new().await? {
+            listing.add(&rows, &kept);
+        }
+        self.ended(listing)
+    }
+
+    /// Returns a list that was read to its end; an error if none of its rows can be read.
+    fn ended<T>(&self, listing: Listing<T>) -> Result<Listing<T>, ApiError> {
+        match listing.items.is_empty() && !listing.unread.why.is_empty() {
+            true => Err(self.odd(&listing.unread.why)),
+            false => Ok(listing),
         }
     }
 

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -60,32 +61,50 @@ impl Received {
 }
 
 /// The rows of a list that can't be read. The other rows are kept.
-#[derive(Debug, Default)]
-pub(super) struct UnreadRows {
+#[derive(Debug, Clone, Default)]
+pub struct UnreadRows {
     count: usize,
     /// Why the first of them can't be read.
-    pub why: String,
+    pub(super) why: String,
+    /// The name of the list.
+    pub(super) list: Cow<'static, str>,
 }
 
 impl UnreadRows {
-    /// Parses a row; `None` if it can't be read.
-    pub fn parse<T: DeserializeOwned>(&mut self, row: &RawValue) -> Option<T> {
-        let why = match row.get().starts_with('{').then(|| json::exact(row.get())) {
-            Some(Ok(record)) => return Some(record),
-            Some(Err(error)) => error.to_string(),
-            None => format!("a row is not a record: {}", text::fit(row.get(), 40)),
-        };
-        self.count += 1;
-        if self.count == 1 {
-            self.why = why;
-        }
-        None
+    /// Starts to count the rows of a list.
+    pub fn of(list: impl Into<Cow<'static, str>>) -> UnreadRows {
+        UnreadRows { list: list.into(), ..UnreadRows::default() }
     }
 
-    /// Says which rows of which list are missing; `None` if none are.
-    pub fn sentence(&self, list: &str) -> Option<String> {
+    /// Parses a row; `None` if it can't be read.
+    pub fn parse<T: DeserializeOwned>(&mut self, row: &RawValue) -> Option<T> {
+        match row.get().starts_with('{') {
+            true => self.keep(json::exact(row.get())),
+            false => self.keep(Err(format!("a row is not a record: {}", text::fit(row.get(), 40)))),
+        }
+    }
+
+    /// Returns a row that was read, and counts one that wasn't.
+    pub fn keep<T>(&mut self, row: Result<T, impl ToString>) -> Option<T> {
+        row.inspect_err(|error| {
+            self.count += 1;
+            if self.count == 1 {
+                self.why = error.to_string();
+            }
+        })
+        .ok()
+    }
+
+    /// Counts the rows of another page too.
+    pub fn extend(&mut self, page: &UnreadRows) {
+        let first = if self.count == 0 { page.clone() } else { self.clone() };
+        *self = UnreadRows { count: self.count + page.count, ..first };
+    }
+
+    /// Says which rows are missing; `None` if none are.
+    pub fn sentence(&self) -> Option<String> {
         let count = if self.count == 1 { "1 row".into() } else { format!("{} rows", self.count) };
-        let why = line(&self.why);
+        let (list, why) = (&self.list, line(&self.why));
         (self.count > 0).then(|| format!("{count} of the list of {list} couldn't be read: {why}"))
     }
 }

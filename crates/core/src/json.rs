@@ -3,8 +3,6 @@
 //! Servers send what a strict parser refuses or changes: half of a surrogate pair (`\ud83d`), `NaN`, equal keys, numbers of 25
 //! digits, values nested thousands of levels deep. A string can't hold half of a pair, and a [`Value`] can't hold such a number:
 //! both are kept behind a [`MARK`], which [`written`] turns back into what was received and [`shown`] into what people can read.
-//!
-//! [`Value`]: serde_json::Value
 
 mod lenient;
 mod scan;
@@ -16,6 +14,7 @@ use crate::text::string_end;
 use lenient::Lenient;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 use std::borrow::Cow;
 
 /// Precedes what a string or a value can't hold. No text contains this noncharacter.
@@ -234,6 +233,23 @@ pub fn shown(text: &str) -> Cow<'_, str> {
 /// Returns whether a text has something that a string or a value can't hold.
 pub fn has_mark(text: &str) -> bool {
     memchr::memmem::find(text.as_bytes(), "\u{ffff}".as_bytes()).is_some()
+}
+
+/// Returns the first text of an object with half of a surrogate pair: `.input.title (\ud83d)`. Servers refuse it, or store what
+/// they can't read again.
+pub fn half_in(value: &Value) -> Option<String> {
+    let half = |text: &str| {
+        let unit = text.match_indices(MARK).find_map(|(at, _)| half_at(&text[at..]))?;
+        Some(format!(" (\\u{unit:04x})"))
+    };
+    let below =
+        |key: &str, value: &Value| half(key).or_else(|| half_in(value)).map(|place| format!(".{}{place}", shown(key)));
+    match value {
+        Value::String(text) => half(text),
+        Value::Array(items) => items.iter().enumerate().find_map(|(index, item)| below(&index.to_string(), item)),
+        Value::Object(fields) => fields.iter().find_map(|(key, value)| below(key, value)),
+        _ => None,
+    }
 }
 
 /// Returns JSON that was written from parsed values as it was received: `\ud83d` for half of a pair, all digits of a number.

@@ -165,7 +165,7 @@ impl Dash {
             {"assistant_id": "0d3403f7-5601-53d2-b2f6-e9cafe096781", "graph_id": "research", "name": "deep research", "version": 3,
              "description": "Plans, searches in parallel, writes"},
         ]));
-        self.feed(Msg::done(EffectResult::Assistants(server, Ok(assistants.unwrap()))));
+        self.feed(Msg::done(EffectResult::Assistants(server, Ok(listing(assistants.unwrap())))));
     }
 
     pub fn threads(&mut self) {
@@ -191,7 +191,7 @@ impl Dash {
             {"run_id": "01a1fbb4-1743-72b0-bac9-4236eccc2000", "status": "success", "created_at": "2026-11-21T13:50:00Z",
              "updated_at": "2026-11-21T13:50:12Z", "assistant_id": "fe096781-5601-53d2-b2f6-0d3403f7e9ca"},
         ]));
-        self.answer(|k| matches!(k, SubscriptionId::Runs(..)), SubscriptionEvent::Runs(Ok(runs.unwrap())));
+        self.answer(|k| matches!(k, SubscriptionId::Runs(..)), SubscriptionEvent::Runs(Ok(listing(runs.unwrap()))));
     }
 
     /// Sends a few log lines, not all in order.
@@ -537,7 +537,7 @@ fn moved(id: &str, by: SignedDuration) -> String {
 }
 
 pub fn listed(items: Vec<runtail_core::model::Deployment>) -> SubscriptionEvent {
-    let result = Ok(runtail_api::Listing { items, incomplete: None });
+    let result = Ok(runtail_api::Listing { items, incomplete: None, unread: Default::default() });
     SubscriptionEvent::Deployments {
         result,
         is_truncated: false,
@@ -611,8 +611,13 @@ pub fn demo_like(size: (u16, u16)) -> Dash {
         dash.now = start() + SignedDuration::from_secs(seconds);
         let next = NextPoll::At(dash.now + SignedDuration::from_secs(41));
         let items = serde_json::from_value(history(status)).unwrap();
-        let list = runtail_api::Revisions { items, was_sorted: true };
+        let list = runtail_api::Revisions { items, was_sorted: true, unread: Default::default() };
         dash.answer(|k| matches!(k, SubscriptionId::Revisions(..)), SubscriptionEvent::Revisions(Ok(list), next));
     }
     dash
+}
+
+/// Returns a list whose rows could all be read.
+pub fn listing<T>(items: Vec<T>) -> runtail_api::Listing<T> {
+    runtail_api::Listing::new(items, runtail_api::UnreadRows::default())
 }

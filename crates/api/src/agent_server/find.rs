@@ -32,8 +32,8 @@ pub struct ThreadPage {
     pub ignored: BTreeSet<usize>,
     /// Whether the server sorts as requested, as far as its rows show.
     pub is_sorted: bool,
-    /// Says which rows couldn't be read, if any.
-    pub unread: Option<String>,
+    /// The rows that couldn't be read.
+    pub unread: UnreadRows,
 }
 
 /// A listed thread.
@@ -65,6 +65,8 @@ pub struct FoundThreads {
     pub is_complete: bool,
     /// Number of threads whose values are unknown, although the search names values.
     pub unchecked: usize,
+    /// The rows that couldn't be read.
+    pub unread: UnreadRows,
 }
 
 impl From<Thread> for FoundThread {
@@ -121,7 +123,7 @@ impl AgentServer {
                 }
                 answer => answer?,
             };
-            let (all, mut unread): (Vec<Row>, _) = (answer.json()?, UnreadRows::default());
+            let (all, mut unread): (Vec<Row>, _) = (answer.json()?, UnreadRows::of("threads"));
             let rows: Vec<Thread> = all.iter().filter_map(|row| unread.parse(row)).collect();
             if rows.is_empty() && !all.is_empty() {
                 return Err(answer.odd(&unread.why));
@@ -132,8 +134,7 @@ impl AgentServer {
                 continue;
             }
             let mut page = page_of((search, sort), rows, (offset, wanted), all.len(), how, &answer);
-            page.unread = unread.sentence("threads");
-            self.quirks.note_unread_rows(page.unread.clone());
+            page.unread = unread;
             page.ignored.extend(left_out);
             return Ok(page);
         }
@@ -157,6 +158,7 @@ impl AgentServer {
             let page = self.find_threads(search, sort, (offset, PAGE)).await?;
             let has_values = search.values().next().is_some();
             let before = found.scanned;
+            found.unread.extend(&page.unread);
             for one in page.threads {
                 if !seen.insert(one.thread.thread_id.clone()) {
                     continue;

@@ -6,9 +6,6 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Maximum number of sentences about unread rows that are kept until they are shown.
-const MAX_UNREAD: usize = 20;
-
 /// Page size for an unknown server: the maximum of Python and JavaScript.
 const LARGEST_PAGE: usize = 1000;
 /// Page size that every known server accepts (Aegra rejects larger ones).
@@ -29,7 +26,6 @@ pub(crate) struct Quirks {
     /// Whether metadata filters match nested values: 0 unknown, 1 yes, 2 no.
     nested_metadata: AtomicU8,
     repeats_namespace: AtomicBool,
-    unread_rows: Mutex<Vec<String>>,
     refuses_options: AtomicBool,
 }
 
@@ -78,7 +74,6 @@ impl Default for Quirks {
             values_search: AtomicU8::new(0),
             nested_metadata: AtomicU8::new(0),
             repeats_namespace: AtomicBool::new(false),
-            unread_rows: Mutex::default(),
             refuses_options: AtomicBool::new(false),
         }
     }
@@ -92,17 +87,6 @@ impl Quirks {
 
     pub(crate) fn note_repeated_namespace(&self) {
         self.repeats_namespace.store(true, Ordering::Relaxed);
-    }
-
-    pub(super) fn note_unread_rows(&self, sentence: Option<String>) {
-        let mut all = self.unread_rows.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(sentence) = sentence.filter(|sentence| all.len() < MAX_UNREAD && !all.contains(sentence)) {
-            all.push(sentence);
-        }
-    }
-
-    pub(super) fn take_unread_rows(&self) -> Vec<String> {
-        std::mem::take(&mut *self.unread_rows.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Whether the server refuses a start with fields that the contract doesn't have.

@@ -6,7 +6,7 @@ use crate::http::MAX_BODY;
 use crate::pages::{NextPage, Page, PageRequest, Pages};
 use crate::response::Answer;
 use crate::rows::{Row, UnreadRows};
-use crate::{ApiError, Kind};
+use crate::{ApiError, Kind, Listing};
 use jiff::Timestamp;
 use reqwest::{Method, Url};
 use runtail_core::json;
@@ -18,6 +18,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
+use std::convert::identity;
 
 /// Means "all" for a page that has to reach the end of a list.
 const EVERYTHING: usize = 1_000_000_000;
@@ -61,13 +62,13 @@ impl AgentServer {
     ///
     /// Takes one request if the server lists the newest first. If it lists the oldest first, it takes one or two if the end
     /// of the list can be requested, else one per page.
-    pub async fn runs(&self, thread: &str, limit: usize) -> Result<Vec<Run>, ApiError> {
+    pub async fn runs(&self, thread: &str, limit: usize) -> Result<Listing<Run>, ApiError> {
         let list = RunList { server: self, thread, max_bytes: MAX_BODY };
         list.parsed(&self.runs_raw(thread, limit, 0, MAX_BODY).await?)
     }
 
     /// Like [`AgentServer::runs`], as parsed JSON.
-    pub async fn run_rows(&self, thread: &str, limit: usize, offset: usize) -> Result<Vec<Value>, ApiError> {
+    pub async fn run_rows(&self, thread: &str, limit: usize, offset: usize) -> Result<Listing<Value>, ApiError> {
         let list = RunList { server: self, thread, max_bytes: MAX_BODY };
         list.parsed(&self.runs_raw(thread, limit, offset, MAX_BODY).await?)
     }
@@ -100,7 +101,7 @@ impl AgentServer {
             (Ok(Some(pending)), Ok(Some(running))) => pending.into_iter().chain(running).collect(),
             (Err(error), _) | (_, Err(error)) if !matches!(error.kind, Kind::Invalid(_)) => return Err(error),
             // The server does not filter by status.
-            _ => self.runs(thread, MOST_ACTIVE).await?,
+            _ => self.runs(thread, MOST_ACTIVE).await?.items,
         };
         runs.retain(Run::is_active);
         // A run that started between the two requests is in both.
@@ -281,7 +282,7 @@ impl RunList<'_> {
     async fn with_status(&self, status: &str) -> Result<Option<Vec<Run>>, ApiError> {
         let rows = self.page(&[("limit", MOST_ACTIVE.to_string()), ("status", status.to_string())]).await?;
         let raw: Vec<_> = rows.into_iter().map(|(_, raw)| raw).collect();
-        let runs: Vec<Run> = self.parsed(&raw)?;
+        let runs: Vec<Run> = self.parsed(&raw)?.items;
         Ok(runs.iter().all(|run| run.status == status).then_some(runs))
     }
 
@@ -294,14 +295,13 @@ impl RunList<'_> {
         self.server.get_up_to(&["threads", self.thread, "runs"], query, self.max_bytes).await
     }
 
-    fn parsed<T: DeserializeOwned>(&self, rows: &[Box<RawValue>]) -> Result<Vec<T>, ApiError> {
-        let mut unread = UnreadRows::default();
-        let all: Vec<T> = rows.iter().filter_map(|raw| unread.parse(raw)).collect();
-        if all.is_empty() && !rows.is_empty() {
-            return Err(self.unexpected(&unread.why));
+    fn parsed<T: DeserializeOwned>(&self, rows: &[Box<RawValue>]) -> Result<Listing<T>, ApiError> {
+        let mut listing = Listing::new(Vec::new(), UnreadRows::of("runs"));
+        listing.add(rows, identity);
+        match listing.items.is_empty() && !rows.is_empty() {
+            true => Err(self.unexpected(&listing.unread.why)),
+            false => Ok(listing),
         }
-        self.server.quirks.note_unread_rows(unread.sentence("runs"));
-        Ok(all)
     }
 
     fn unexpected(&self, why: &str) -> ApiError {

@@ -4,7 +4,7 @@ use super::{AgentServer, MAX_SKIPPED, ServerKind, THREAD_FIELDS, ThreadQuery, pu
 use crate::http::MAX_BODY;
 use crate::pages::Pages;
 use crate::response::Answer;
-use crate::{ApiError, Kind};
+use crate::{ApiError, Kind, Listing};
 use reqwest::Method;
 use runtail_core::json;
 use runtail_core::model::{StateFacts, Thread, ThreadSort};
@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 impl AgentServer {
     /// Returns threads without their values, last changed first.
     pub async fn threads(&self, query: &ThreadQuery) -> Result<Vec<Thread>, ApiError> {
-        let mut threads = self.records(self.thread_pages(query), Thread::in_a_list).await?;
+        let mut threads = self.thread_pages(query).whole_as(Thread::in_a_list).await?.items;
         threads.sort_by_key(|t| std::cmp::Reverse(t.updated_at.or(t.created_at)));
         Ok(threads)
     }
 
     /// Returns threads as received, in the server's order.
-    pub async fn thread_rows(&self, query: &ThreadQuery) -> Result<Vec<Value>, ApiError> {
-        self.rows(self.thread_pages(query)).await
+    pub async fn thread_rows(&self, query: &ThreadQuery) -> Result<Listing<Value>, ApiError> {
+        self.thread_pages(query).whole().await
     }
 
     pub(super) fn thread_pages<'a>(&'a self, query: &'a ThreadQuery) -> Pages<'a> {

@@ -2,6 +2,7 @@
 
 use crate::{AgentServer, ApiError, Kind, PlanError, ServerKind};
 use runtail_core::exact_json::{self, Unreadable};
+use runtail_core::json;
 use runtail_core::model::{GraphShape, HistoryState, branch_of};
 use runtail_core::text;
 use serde_json::Value;
@@ -120,7 +121,7 @@ impl AgentServer {
     /// It has no such graph; `advice` ends the sentence about that.
     pub(crate) async fn assistant_with_graph(&self, graph: &str, advice: &str) -> Result<Option<String>, PlanError> {
         let rows = match self.assistant_rows(MAX_ASSISTANTS, 0).await {
-            Ok(rows) => Some(rows),
+            Ok(listing) => Some(listing.items),
             Err(error) if error.may_lack_call() => None,
             Err(error) => return Err(error.into()),
         };
@@ -144,10 +145,13 @@ impl AgentServer {
     }
 }
 
-/// Parses a state. Numbers that would be rounded are refused, because the copy would differ.
+/// Parses a state. Numbers that would be rounded, and texts that servers refuse, are refused, because the copy would differ.
 fn exact(json: &str) -> Result<Value, PlanError> {
     match exact_json::parse(json) {
-        Ok(value) => Ok(value),
+        Ok(value) => match json::half_in(&value) {
+            Some(place) => Err(unfit(format!("A state can't be copied exactly: half of a character in {place}."))),
+            None => Ok(value),
+        },
         Err(Unreadable::Inexact(inexact)) => Err(unfit(format!("A state can't be copied exactly: {inexact}."))),
         Err(Unreadable::Invalid(error)) => Err(unfit(format!("The server's answer is not JSON: {error}."))),
     }

@@ -2,7 +2,7 @@
 
 use super::{Draft, Guarded, ResourcePlan, target};
 use crate::pages::PAGE;
-use crate::{AgentServer, ApiError, Kind, PlanError, ServerKind};
+use crate::{AgentServer, ApiError, Kind, Listing, PlanError, ServerKind};
 use reqwest::Method;
 use runtail_core::model::{Note, compare};
 use runtail_core::text::{self, short_id};
@@ -22,17 +22,17 @@ impl AgentServer {
     ///
     /// # Errors
     /// `Kind::NotFound` if there is no such assistant, also if it was deleted meanwhile.
-    pub async fn assistant_versions(&self, assistant: &str) -> Result<Vec<Value>, ApiError> {
+    pub async fn assistant_versions(&self, assistant: &str) -> Result<Listing<Value>, ApiError> {
         let pages = self.pages("versions", None, (MAX_VERSIONS, 0), PAGE, |limit, offset| async move {
             let body = json!({"limit": limit, "offset": offset});
             self.search(&["assistants", assistant, "versions"], &body).await
         });
-        let mut rows: Vec<Value> = match self.rows(pages).await {
-            Ok(rows) => rows,
+        let mut listing: Listing<Value> = match pages.whole().await {
+            Ok(listing) => listing,
             Err(error) => return Err(self.offered(error, "versions", |info| info.kind == ServerKind::Other).await),
         };
-        rows.sort_by_key(|row| std::cmp::Reverse(row["version"].as_i64()));
-        Ok(rows)
+        listing.items.sort_by_key(|row| std::cmp::Reverse(row["version"].as_i64()));
+        Ok(listing)
     }
 
     /// Returns the schemas of an assistant as received. `assistant` is an id: Python refuses the name of a graph.
@@ -61,7 +61,7 @@ impl AgentServer {
 
     pub(super) async fn plan_version(&self, assistant: &str, version: i64) -> Result<ResourcePlan, PlanError> {
         let current = self.assistant_row(assistant).await.map_err(|error| gone(error, assistant))?;
-        let versions = self.assistant_versions(assistant).await?;
+        let versions = self.assistant_versions(assistant).await?.items;
         let wanted = versions.iter().find(|row| row["version"] == version).ok_or_else(|| {
             let listed: Vec<String> = versions.iter().take(NAMED).map(|row| row["version"].to_string()).collect();
             let more = if versions.len() > NAMED { ", …" } else { "" };
@@ -105,7 +105,7 @@ impl AgentServer {
 
     /// Says which fields of a restored version the server did not restore.
     pub(super) async fn not_restored(&self, assistant: &str, sent: &Value, after: &Value) -> Option<String> {
-        let versions = self.assistant_versions(assistant).await.ok()?;
+        let versions = self.assistant_versions(assistant).await.ok()?.items;
         let wanted = versions.iter().find(|row| row["version"] == sent["version"])?;
         let differing: Vec<&str> =
             FIELDS.into_iter().filter(|field| !compare(&wanted[*field], &after[*field]).is_empty()).collect();

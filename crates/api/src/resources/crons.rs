@@ -2,7 +2,7 @@
 
 use super::{Draft, Guarded, ResourcePlan, target};
 use crate::pages::PAGE;
-use crate::{AgentServer, ApiError, Kind, PlanError, ServerInfo, ServerKind};
+use crate::{AgentServer, ApiError, Kind, Listing, PlanError, ServerInfo, ServerKind};
 use reqwest::Method;
 use runtail_core::model::{Change, Note, compare, parse_time};
 use runtail_core::text::{self, short_id};
@@ -39,12 +39,12 @@ impl AgentServer {
     ///
     /// # Errors
     /// `Kind::NotOffered` if the server has no crons.
-    pub async fn crons(&self, limit: usize, offset: usize) -> Result<Vec<Value>, ApiError> {
+    pub async fn crons(&self, limit: usize, offset: usize) -> Result<Listing<Value>, ApiError> {
         let pages = self.pages("crons", None, (limit, offset), PAGE, |limit, offset| async move {
             let body = json!({"limit": limit, "offset": offset, "sort_by": "next_run_date", "sort_order": "asc"});
             self.search(&["runs", "crons", "search"], &body).await
         });
-        match self.rows(pages).await {
+        match pages.whole().await {
             Err(error) => Err(self.offered(error, "crons", has_no_crons).await),
             rows => rows,
         }
@@ -68,7 +68,7 @@ impl AgentServer {
         }
         // JavaScript has this route for DELETE only, so its 404 is about the route.
         let listed = self.crons(if is_unreadable { MAX_LISTED } else { 1 }, 0).await?;
-        if let Some(row) = listed.into_iter().find(|row| is_unreadable && row["cron_id"] == id) {
+        if let Some(row) = listed.items.into_iter().find(|row| is_unreadable && row["cron_id"] == id) {
             return Ok(row);
         }
         let detail = format!("there is no cron {}", text::clean(id));

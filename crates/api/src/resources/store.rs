@@ -2,7 +2,7 @@
 
 use super::{Draft, Guarded, ResourcePlan, target};
 use crate::pages::PAGE;
-use crate::{AgentServer, ApiError, Kind, PlanError, ServerInfo, ServerKind};
+use crate::{AgentServer, ApiError, Kind, Listing, PlanError, ServerInfo, ServerKind};
 use reqwest::Method;
 use runtail_core::model::{Note, Target, compare};
 use runtail_core::text;
@@ -55,7 +55,7 @@ impl AgentServer {
         filter: Option<&Value>,
         limit: usize,
         offset: usize,
-    ) -> Result<Vec<Value>, ApiError> {
+    ) -> Result<Listing<Value>, ApiError> {
         let pages = self.pages("items", Some("items"), (limit, offset), PAGE, |limit, offset| async move {
             // A body without `namespace_prefix` is a 500 on Python.
             let mut body = json!({"namespace_prefix": prefix, "limit": limit, "offset": offset});
@@ -67,7 +67,7 @@ impl AgentServer {
             }
             self.search(&["store", "items", "search"], &body).await
         });
-        match self.rows(pages).await {
+        match pages.whole().await {
             Err(error) => Err(self.offered(error, "a store", has_no_store).await),
             items => items,
         }

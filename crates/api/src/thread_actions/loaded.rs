@@ -278,7 +278,7 @@ impl AgentServer {
         match self.thread_raw(thread, MAX_THREAD).await {
             Err(error) if matches!(error.kind, Kind::TooLarge(_)) => {
                 let query = ThreadQuery { ids: vec![thread.to_string()], limit: 1, ..ThreadQuery::default() };
-                let rows = self.thread_rows(&query).await?;
+                let rows = self.thread_rows(&query).await?.items;
                 // A server that doesn't know `ids` lists any threads.
                 let row = rows.into_iter().find(|row| row["thread_id"] == thread);
                 row.map(|row| row.to_string()).ok_or(error)

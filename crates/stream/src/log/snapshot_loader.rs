@@ -145,7 +145,7 @@ impl SnapshotLoader {
         match self.server.thread_raw(&self.thread, MAX_THREAD).await {
             Err(error) if matches!(error.kind, Kind::TooLarge(_)) => {
                 let query = ThreadQuery { ids: vec![self.thread.clone()], limit: 1, ..ThreadQuery::default() };
-                let found = self.server.thread_rows(&query).await?.into_iter();
+                let found = self.server.thread_rows(&query).await?.items.into_iter();
                 // A server that doesn't support `ids` lists arbitrary threads.
                 let row = found.into_iter().find(|row| row["thread_id"] == self.thread.as_str());
                 row.map(|row| row.to_string().into()).ok_or(error)

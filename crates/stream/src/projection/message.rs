@@ -121,6 +121,8 @@ pub struct Message {
     /// Whether it is the result of a tool that failed.
     pub is_error: bool,
     pub usage: Option<Usage>,
+    /// The model that wrote it, and whether the response itself names it: a request may use a shorter name.
+    pub(super) model: Option<(Arc<str>, bool)>,
     /// Whether it is finished.
     pub complete: bool,
     /// The event that removed it from the state, if it was removed.

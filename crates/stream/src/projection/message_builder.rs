@@ -7,7 +7,9 @@ use super::messages::{EventContext, MAX_CALLS, Messages, Origin, fingerprint};
 use super::node_path::node_path;
 use super::status::StepTimes;
 use super::usage::Usage;
-use crate::protocol::{AdditionalKwargs, Items, MessageOrigin, MessagePair, MessagePayload, Payload, StateMessages};
+use crate::protocol::{
+    AdditionalKwargs, Items, MessageOrigin, MessagePair, MessagePayload, Payload, ResponseMetadata, StateMessages,
+};
 use crate::source::control_events::begins_run;
 use crate::{MAX_NAME, bounded};
 use runtail_core::json;
@@ -103,6 +105,7 @@ impl Messages {
         }
         self.see(i, context);
         self.set_origin(i, origin);
+        self.set_model(i, message, origin);
         let name = message.name.some().map(|n| self.names.get(n));
         let called = match self.items().get(i) {
             Some(target) if target.called.is_none() && target.chunks == 0 => {
@@ -262,8 +265,8 @@ impl Messages {
             return None;
         }
         let known = match message.id.some() {
-            Some(id) => self.find(id),
-            None => self.find_unnamed(content_fingerprint(message), nth),
+            Some(id) => self.find(id).or_else(|| self.adopt(id, || content_fingerprint(message))),
+            None => self.find_unnamed(content_fingerprint(message), nth).or_else(|| self.find_loaded(message)),
         };
         let i = known.unwrap_or_else(|| {
             let i = self.add(message.id.some(), message.role(), context);
@@ -277,6 +280,7 @@ impl Messages {
         if known.is_none() || !self.items().get(i).is_some_and(is_passed_on) {
             self.set_origin(i, origin);
         }
+        self.set_model(i, message, origin);
         self.see(i, context);
         let name = message.name.some().map(|n| self.names.get(n));
         let removed_at = match context.is_outdated {
@@ -303,6 +307,16 @@ impl Messages {
         Some(i)
     }
 
+    /// Finds a message that a node writes without an id among those of the loaded state, which have one.
+    fn find_loaded(&self, message: &MessagePayload<'_>) -> Option<usize> {
+        let (role, text) = (message.role(), json::decoded(message.content?.get()));
+        self.items().iter().position(|known| {
+            let is_new = known.is_loaded && known.id.is_some() && !known.is_streamed;
+            let is_answer = known.tool_call_id.as_deref() == message.tool_call_id.some();
+            is_new && is_answer && known.role == role && known.text == text
+        })
+    }
+
     /// Sets the node, run and step of a message if they are not known yet.
     fn set_origin(&mut self, i: usize, origin: &MessageOrigin<'_>) {
         let announced = match self.items().get(i).and_then(|m| m.id.clone()) {
@@ -321,6 +335,20 @@ impl Messages {
             message.set_node(announced.node, announced.path);
             message.run_id = message.run_id.take().or(origin.run).or(announced.run);
             message.step = message.step.or(origin.step).or(announced.step);
+        }
+    }
+
+    /// Sets the model of a message, unless a response named it before.
+    fn set_model(&mut self, i: usize, message: &MessagePayload<'_>, origin: &MessageOrigin<'_>) {
+        let known = self.items().get(i).and_then(|message| message.model.as_ref());
+        if known.is_some_and(|(_, is_of_response)| *is_of_response) {
+            return;
+        }
+        let of_request = origin.ls_model_name.some().filter(|_| known.is_none());
+        let of_response = message.response_metadata.and_then(ResponseMetadata::model_of);
+        let name = of_response.as_deref().or(of_request).map(|name| self.names.get(name));
+        if let (Some(name), Some(message)) = (name, self.get_mut(i)) {
+            message.model = Some((name, of_response.is_some()));
         }
     }
 

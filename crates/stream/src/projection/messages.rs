@@ -305,6 +305,7 @@ impl Messages {
             call_message: None,
             is_error: false,
             usage: None,
+            model: None,
             complete: false,
             removed_at: None,
             started_at: context.at,
@@ -335,6 +336,23 @@ impl Messages {
     /// Returns the `nth` message without an id that has this fingerprint. Lists may contain duplicates.
     pub(super) fn find_unnamed(&self, fingerprint: u64, nth: usize) -> Option<usize> {
         self.unnamed.get(&fingerprint)?.get(nth).copied()
+    }
+
+    /// Gives an id to a message that a node wrote without one. Its state adds the id.
+    pub(super) fn adopt(&mut self, id: &str, fingerprint: impl FnOnce() -> u64) -> Option<usize> {
+        if self.unnamed.is_empty() {
+            return None;
+        }
+        let fingerprint = fingerprint();
+        let i = self.find_unnamed(fingerprint, 0)?;
+        let number = self.number(i);
+        if self.last_state.iter().any(|(_, of_state)| *of_state == number) {
+            return None;
+        }
+        self.unnamed.get_mut(&fingerprint)?.remove(0);
+        self.index.insert(stem(id).into(), i);
+        self.items.get_mut(i)?.id = Some(id.into());
+        Some(i)
     }
 
     /// Indexes a message without an id by its fingerprint.

@@ -1,7 +1,6 @@
 //! Metrics of runs: latencies, token rates and usage per run, node and model. Everything is counted once, regardless of
 //! the modes.
 
-mod models;
 mod run_numbers;
 
 use super::message::{Message, Role};
@@ -13,7 +12,6 @@ use super::usage::Usage;
 use crate::protocol::Payload;
 use crate::{End, Interner, Item, MAX_NAME, Outcome, Record, Seq};
 use jiff::Timestamp;
-use models::Models;
 use std::collections::{HashMap, VecDeque};
 
 pub use run_numbers::{ModelMetrics, NodeMetrics, RunMetrics, Work};
@@ -95,6 +93,23 @@ impl Metrics {
     pub fn run_at(&self, seq: Seq) -> Option<&RunMetrics> {
         let after = self.runs.partition_point(|run| run.seq <= seq);
         self.runs.get(after.checked_sub(1)?)
+    }
+
+    /// Returns the calls in messages that were loaded from the server's state and that no run counts, as of one run.
+    pub fn loaded(&self, messages: &Messages) -> RunMetrics {
+        let mut all = RunMetrics::default();
+        for (i, message) in messages.items().iter().enumerate().filter(|(_, message)| message.is_loaded) {
+            let is_counted = self.counted.get(i).is_some_and(|counted| counted.run.is_some());
+            let Some(usage) = message.usage.filter(|_| !is_counted) else { continue };
+            all.work.usage.add_change(Usage::default(), usage);
+            all.work.calls += 1;
+            let model = message.model.as_ref().and_then(|(name, _)| all.model(name.clone()));
+            if let Some(model) = model.and_then(|model| all.models.get_mut(model)) {
+                model.usage.add_change(Usage::default(), usage);
+                model.calls += 1;
+            }
+        }
+        all
     }
 
     /// Returns the run with this id.
@@ -340,7 +355,6 @@ impl Metrics {
     fn count_messages(&mut self, payload: &Payload<'_>, messages: &Messages, number: u64, is_input: bool, tokens: u64) {
         self.drop_evicted(messages);
         let last = messages.touched().last().copied();
-        let mut models = Models::of(payload);
         for &i in messages.touched() {
             let Some(message) = messages.items().get(i) else { continue };
             // Messages in the first state of a run are older than the run, unless the run already streamed them.
@@ -349,19 +363,12 @@ impl Metrics {
             }
             let tokens = if last == Some(i) { tokens } else { 0 };
             if self.counted[i].run == Some(number) {
-                self.count_message(payload, &mut models, message, i, tokens);
+                self.count_message(payload, message, i, tokens);
             }
         }
     }
 
-    fn count_message(
-        &mut self,
-        payload: &Payload<'_>,
-        models: &mut Models<'_, '_>,
-        message: &Message,
-        i: usize,
-        tokens: u64,
-    ) {
+    fn count_message(&mut self, payload: &Payload<'_>, message: &Message, i: usize, tokens: u64) {
         // The first tokens may be missing.
         let at = payload.event.time().filter(|_| message.token_times.is_some());
         let Some(run) = self.runs.last_mut() else { return };
@@ -382,17 +389,17 @@ impl Metrics {
             add_new(&mut run.nodes[node].work, &mut counted.in_node, message, counted.is_streamed);
         }
         if message.usage.is_some() {
-            self.count_model(models, message, i);
+            self.count_model(message, i);
         }
     }
 
     /// Counts the usage of a message for its model. Any event may be the first to name it.
-    fn count_model(&mut self, models: &mut Models<'_, '_>, message: &Message, i: usize) {
+    fn count_model(&mut self, message: &Message, i: usize) {
         let counted = &mut self.counted[i];
         let Some(run) = self.runs.last_mut() else { return };
         if counted.model.is_none_or(|(_, is_named)| !is_named)
-            && let Some((name, is_named)) = models.model(message)
-            && let Some(model) = run.model(self.names.get(&name))
+            && let Some((name, is_named)) = &message.model
+            && let Some(model) = run.model(name.clone())
             && counted.model.is_none_or(|(known, _)| known != model)
         {
             if let Some(before) = counted.model.and_then(|(known, _)| run.models.get_mut(known)) {
@@ -400,7 +407,7 @@ impl Metrics {
                 before.calls -= 1;
             }
             run.models[model].calls += 1;
-            counted.model = Some((model, is_named));
+            counted.model = Some((model, *is_named));
         }
         let usage = message.usage.unwrap_or_default();
         if let Some(model) = counted.model.and_then(|(model, _)| run.models.get_mut(model)) {

@@ -134,16 +134,19 @@ impl<'a> AdditionalKwargs<'a> {
 #[derive(Deserialize)]
 pub(crate) struct ResponseMetadata<'a> {
     #[serde(default, borrow)]
-    pub model_name: Text<'a>,
+    model_name: Text<'a>,
+    #[serde(default, borrow)]
+    model: Text<'a>,
 }
 
-impl<'a> ResponseMetadata<'a> {
-    /// Parses the field. It is usually `{}`.
-    pub fn read(raw: &'a RawValue) -> Option<ResponseMetadata<'a>> {
+impl ResponseMetadata<'_> {
+    /// Returns the name of the model. The field is usually `{}`.
+    pub fn model_of(raw: &RawValue) -> Option<Cow<'_, str>> {
         if raw.get().len() < 3 {
             return None;
         }
-        json::from_str(raw.get()).ok()
+        let ResponseMetadata { model_name, model } = json::from_str(raw.get()).ok()?;
+        [model_name, model].into_iter().find_map(|name| name.0.filter(|name| !name.is_empty()))
     }
 }
 

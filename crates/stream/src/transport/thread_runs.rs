@@ -506,7 +506,7 @@ async fn poll(
 ) {
     let mut failures = 0;
     loop {
-        let listing = server.runs(&thread, LISTED).await;
+        let listing = server.runs(&thread, LISTED).await.map(|listing| listing.items);
         let wait = match &listing {
             Ok(_) => {
                 failures = 0;

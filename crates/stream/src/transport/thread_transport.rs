@@ -150,7 +150,7 @@ impl Thread {
     }
 
     pub(crate) async fn runs(&self) -> Result<Vec<Run>, ApiError> {
-        self.server.runs(&self.id, MAX_RUNS).await
+        Ok(self.server.runs(&self.id, MAX_RUNS).await?.items)
     }
 
     /// Returns whether the server has no record of a run.

@@ -62,6 +62,6 @@ async fn probe(http: &Http, url: Url) -> Option<LocalServer> {
         return None;
     }
     let assistants = tokio::time::timeout(LOCAL_TIMEOUT, server.assistants(MAX_ASSISTANTS, 0)).await;
-    let assistants = assistants.ok().and_then(Result::ok).map(|assistants| assistants.len());
+    let assistants = assistants.ok().and_then(Result::ok).map(|assistants| assistants.items.len());
     Some(LocalServer { url: url.to_string(), assistants })
 }

@@ -8,7 +8,7 @@ use crate::session::msg::{NextPoll, Pace, RevisionRef, ServerRef, SubscriptionEv
 use futures::stream::{FuturesUnordered, StreamExt};
 use jiff::{SignedDuration, Timestamp};
 use runtail_api::{
-    ApiError, ControlPlane, DeploymentQuery, Kind, Listing, LogFilter, LogFollower, LogScope, Revisions,
+    ApiError, ControlPlane, DeploymentQuery, Kind, Listing, LogFilter, LogFollower, LogScope, Revisions, UnreadRows,
 };
 use runtail_core::backoff::vary;
 use runtail_core::config::Poll;
@@ -86,9 +86,10 @@ impl ListReader {
             Err(error) => return (Err(error), true, 0, SignedDuration::ZERO),
         };
         let (mut items, mut incomplete, mut is_truncated, is_first) = (Vec::new(), None, false, self.is_first);
-        let mut add = |row: Result<Value, ApiError>, incomplete: &mut Option<ApiError>| {
-            let read = row.and_then(|row| control_plane.read_deployment(services.keep_secrets(profile, row)));
-            let deployment = read.map(Deployment::in_a_list).map_err(|error| *incomplete = Some(error)).ok()?;
+        let mut unread = UnreadRows::of("deployments");
+        let mut add = |row: Value, unread: &mut UnreadRows| {
+            let read = control_plane.read_deployment(services.keep_secrets(profile, row));
+            let deployment = unread.keep(read)?.in_a_list();
             items.push(deployment.clone());
             Some(deployment)
         };
@@ -97,8 +98,7 @@ impl ListReader {
         while !self.has_no_list {
             match out.watch(None, pages.next()).await {
                 Ok(Some(rows)) => {
-                    let read = rows.iter().map(|row| add(control_plane.read_row(row), &mut incomplete));
-                    let page = read.flatten().collect();
+                    let page = rows.iter().filter_map(|row| add(unread.parse(row)?, &mut unread)).collect();
                     // The first list is shown page by page.
                     if is_first && !out.send(SubscriptionEvent::Page(page)).await {
                         break;
@@ -122,7 +122,7 @@ impl ListReader {
         let mut pinned = futures::stream::iter(pinned).buffered(MAX_CONCURRENCY);
         while let Some(row) = pinned.next().await {
             match row {
-                Ok(row) => drop(add(Ok(row), &mut incomplete)),
+                Ok(row) => drop(add(row, &mut unread)),
                 // After an error the next deployment is requested, unless the key was rejected.
                 Err(error) => {
                     let refused = error.kind == Kind::Unauthorized;
@@ -135,9 +135,10 @@ impl ListReader {
                 }
             }
         }
+        let incomplete = incomplete.or_else(|| Some(control_plane.odd(unread.sentence()?)));
         let result = match incomplete {
             Some(error) if items.is_empty() => Err(error),
-            incomplete => Ok(Listing { items, incomplete }),
+            incomplete => Ok(Listing { items, incomplete, unread }),
         };
         self.is_first &= result.is_err();
         (result, is_truncated, pages.count().max(1), control_plane.skew())
@@ -322,12 +323,10 @@ pub(super) async fn read_revisions(
     limit: usize,
 ) -> Result<Revisions, ApiError> {
     let control_plane = services.control_plane(profile).await?;
-    let Revisions { items: rows, was_sorted } = control_plane.revision_rows(id, limit).await?;
-    let mut items = Vec::with_capacity(rows.len());
-    for row in rows {
-        items.push(control_plane.read_revision(services.without_secrets(profile, id, row))?);
-    }
-    Ok(Revisions { items, was_sorted })
+    let Revisions { items: rows, was_sorted, mut unread } = control_plane.revision_rows(id, limit).await?;
+    let read = |row| control_plane.read_revision(services.without_secrets(profile, id, row));
+    let items = rows.into_iter().filter_map(|row| unread.keep(read(row))).collect();
+    Ok(Revisions { items, was_sorted, unread })
 }
 
 /// Polls a deployment that is being deleted until the server no longer finds it. Deletion is soft: the record stays readable

@@ -4,7 +4,7 @@
 use super::services::Services;
 use crate::session::msg::{Applied, ServerRef};
 use crate::session::record_list::RecordQuery;
-use runtail_api::{AgentServer, ApiError, PlanError, ResourceIntent, ResourcePlan};
+use runtail_api::{AgentServer, ApiError, Listing, PlanError, ResourceIntent, ResourcePlan, UnreadRows};
 use runtail_core::graph::{self, Graph};
 use runtail_core::model::{Preview, RunRevision};
 use serde_json::{Value, json};
@@ -35,20 +35,20 @@ impl ResourceChanges {
 }
 
 /// Fetches records.
-pub async fn list(services: &Services, server: &ServerRef, query: &RecordQuery) -> Result<Vec<Value>, ApiError> {
+pub async fn list(services: &Services, server: &ServerRef, query: &RecordQuery) -> Result<Listing<Value>, ApiError> {
     let client = services.agent_server(server).await?;
     match query {
         RecordQuery::Versions(assistant) => {
             let (versions, current) =
                 tokio::join!(client.assistant_versions(assistant), client.assistant_row(assistant));
             let (mut versions, current) = (versions?, current?);
-            versions.iter_mut().for_each(|row| mark_current(row, &current));
+            versions.items.iter_mut().for_each(|row| mark_current(row, &current));
             Ok(versions)
         }
         RecordQuery::Crons => client.crons(MAX_ROWS, 0).await,
         RecordQuery::Namespaces(prefix) => {
             let all = client.store_namespaces(prefix, None, MAX_ROWS, 0).await?;
-            Ok(all.into_iter().map(Value::from).collect())
+            Ok(Listing::new(all.into_iter().map(Value::from).collect(), UnreadRows::default()))
         }
         RecordQuery::Items(namespace) => client.store_items(namespace, None, None, MAX_ITEMS, 0).await,
     }

@@ -27,7 +27,7 @@ use std::sync::Arc;
 pub enum EffectResult {
     /// The software of an agent server.
     Info(ServerRef, Result<ServerInfo, ApiError>),
-    Assistants(ServerRef, Result<Vec<Assistant>, ApiError>),
+    Assistants(ServerRef, Result<Listing<Assistant>, ApiError>),
     /// The facts of an assistant's graph, by the assistant's id.
     GraphFacts(ServerRef, String, Result<Box<GraphFacts>, ApiError>),
     /// The earlier inputs of an assistant, by its id.
@@ -43,7 +43,7 @@ pub enum EffectResult {
     /// A list of resources, secrets masked, by the number of its request.
     Browsed(u64, Result<Listing<Value>, ApiError>),
     /// The response to a request for records, by its number.
-    RecordsListed(u64, RecordQuery, Result<Vec<Value>, ApiError>),
+    RecordsListed(u64, RecordQuery, Result<Listing<Value>, ApiError>),
     /// The server's response to an authentication request, by its number.
     Authenticated(u64, Result<AuthAnswer, ApiError>),
     /// The size of a file in bytes after a step, or why the step failed.

@@ -76,7 +76,7 @@ pub enum SubscriptionEvent {
     /// The health of an agent server; `None` if the request failed.
     Health(Option<ServerHealth>),
     /// Runs of a thread, newest first.
-    Runs(Result<Vec<Run>, ApiError>),
+    Runs(Result<Listing<Run>, ApiError>),
     /// Items of a stream.
     Items(Vec<Item>),
     /// An error during the wait for an authentication. The wait continues.

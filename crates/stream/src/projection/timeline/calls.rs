@@ -6,8 +6,6 @@ use super::{Bar, BarKind, BarSource, BarState, Timeline};
 use crate::protocol::{Items, MessagePair, MessagePayload, Payload, RequestedCall, ResponseMetadata};
 use crate::{MAX_NAME, error_text};
 use runtail_core::json;
-use serde_json::value::RawValue;
-use std::borrow::Cow;
 
 /// Maximum number of announced messages, streamed messages and requested tool calls remembered.
 const MAX_ANNOUNCED: usize = 1024;
@@ -95,7 +93,7 @@ impl Timeline {
             }
         }
         let Some(model_call) = model_call else { return };
-        if let Some(name) = message.response_metadata.and_then(model_name) {
+        if let Some(name) = message.response_metadata.and_then(ResponseMetadata::model_of) {
             let name = self.names.get(&name);
             if let Some(bar) = self.bar_mut(model_call).filter(|bar| &*bar.name == UNNAMED) {
                 bar.name = name;
@@ -248,11 +246,6 @@ impl Timeline {
             }
         }
     }
-}
-
-/// Returns the model that a message names in its `response_metadata`.
-fn model_name(raw: &RawValue) -> Option<Cow<'_, str>> {
-    ResponseMetadata::read(raw)?.model_name.0.filter(|name| !name.is_empty())
 }
 
 /// Returns the id of the model call that wrote a message, and whether the message's id shows that a model wrote it.

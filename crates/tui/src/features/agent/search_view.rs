@@ -1,13 +1,23 @@
 //! Draws the search of the thread list: which part the server applied, and on how many threads the rest was checked.
 
+use super::state::{Server, Tab};
 use super::threads::{MAX_THREADS, ThreadList};
 use crate::session::Cx;
 use crate::widgets::line::{Line, Tone};
 use runtail_core::text;
 
-/// Returns the line below the tabs; `None` without a search, if every row could be read.
-pub(super) fn search_line(list: &ThreadList) -> Option<Line> {
-    let unread = list.unread.as_ref().map(|unread| Line::of(Tone::Bad, "! ").with(Tone::Plain, &text::clean(unread)));
+/// Returns the line below the tabs; `None` without a search of threads, if every row could be read.
+pub(super) fn search_line(server: &Server) -> Option<Line> {
+    let list = &server.threads;
+    let unread = match server.tab {
+        Tab::Threads => &list.unread,
+        Tab::Assistants => &server.assistants.unread,
+        Tab::Runs => &server.runs.unread,
+    };
+    let unread = unread.as_ref().map(|unread| Line::of(Tone::Bad, "! ").with(Tone::Plain, &text::clean(unread)));
+    if server.tab != Tab::Threads {
+        return unread;
+    }
     if list.text.is_empty() && list.problem.is_none() {
         return unread;
     }

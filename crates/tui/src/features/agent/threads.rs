@@ -259,7 +259,7 @@ impl ThreadList {
             self.is_reordered |= !self.is_answered;
         }
         self.ignored.extend(page.ignored.iter().copied());
-        self.unread = page.unread.or(self.unread.take());
+        self.unread = page.unread.sentence().or(self.unread.take());
         self.is_complete = if replaces_all { page.is_last } else { self.is_complete || page.is_last };
         self.is_answered = true;
         self.read = if replaces_all { page.next_offset } else { self.read.max(page.next_offset) };

@@ -23,9 +23,9 @@ use std::time::Duration;
 /// Lines above the rows: breadcrumb, tabs, and column headers.
 const HEAD: u16 = 3;
 
-/// Returns the number of lines above the rows. A search of threads has a line of its own.
+/// Returns the number of lines above the rows. A search of threads, and rows that couldn't be read, have a line of their own.
 pub(super) fn head(server: &Server) -> u16 {
-    HEAD + u16::from(server.tab == Tab::Threads && search_line(&server.threads).is_some())
+    HEAD + u16::from(search_line(server).is_some())
 }
 
 /// Draws the pane.
@@ -74,7 +74,7 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
         }
     }
     canvas.line_for_right(area.x + 1, area.y + 1, area.w.saturating_sub(2), &tab_line);
-    if let Some(line) = search_line(&server.threads).filter(|_| server.tab == Tab::Threads) {
+    if let Some(line) = search_line(server) {
         canvas.line(area.x + 1, area.y + 2, area.w.saturating_sub(2), &line);
     }
     if ids.is_empty() {

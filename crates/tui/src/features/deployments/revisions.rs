@@ -52,6 +52,8 @@ pub struct History {
     pub error: Option<ApiError>,
     /// Whether the server's list was sorted by date, as documented.
     pub was_sorted: bool,
+    /// Says which rows of it couldn't be read.
+    pub unread: Option<String>,
 }
 
 impl History {
@@ -66,8 +68,8 @@ impl History {
             && self.error.is_none()
             && scheduled.is_some_and(|scheduled| at <= scheduled + MAX_DELAY);
         let revisions = match result {
-            Ok(Revisions { items, was_sorted }) => {
-                (self.error, self.was_sorted) = (None, was_sorted);
+            Ok(Revisions { items, was_sorted, unread }) => {
+                (self.error, self.was_sorted, self.unread) = (None, was_sorted, unread.sentence());
                 items
             }
             Err(error) => return self.error = Some(error),
@@ -142,7 +144,7 @@ mod tests {
     /// Applies a poll at a time that schedules the next one in 20 s.
     fn apply(history: &mut History, second: i64, statuses: &[(&str, &str)]) {
         let items = statuses.iter().map(|(id, status)| revision(id, status)).collect();
-        let revisions = Revisions { items, was_sorted: true };
+        let revisions = Revisions { items, was_sorted: true, unread: Default::default() };
         history.apply(Ok(revisions), NextPoll::At(at(second + 20)), at(second), SignedDuration::ZERO);
     }
 

@@ -86,8 +86,8 @@ pub(super) fn revisions(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>, h
     let columns = Columns::of(d, cx, history, usize::from(area.w.saturating_sub(4)));
     canvas.line(area.x + 3, area.y, area.w.saturating_sub(4), &columns.head());
     let mut rows = below(area, 1);
-    if !history.was_sorted {
-        let words = "The server's list was not sorted by date; sorted here.";
+    let unsorted = (!history.was_sorted).then_some("The server's list was not sorted by date; sorted here.");
+    for words in unsorted.into_iter().chain(history.unread.as_deref()) {
         canvas.foreign(rows.x + 3, rows.y, rows.w.saturating_sub(4), words, Tone::Dim);
         rows = below(rows, 1);
     }

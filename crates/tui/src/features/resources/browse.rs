@@ -223,11 +223,10 @@ impl Browse {
     pub fn on_listed(&mut self, result: Result<Listing<Value>, ApiError>, at: Timestamp) -> Requests {
         let error = result.as_ref().map_or_else(Some, |listing| listing.incomplete.as_ref()).cloned();
         self.loading = false;
-        let result = result.map(|Listing { items, incomplete }| {
-            self.incomplete = incomplete;
-            items
-        });
-        self.rows.take(result, at);
+        if let Ok(listing) = &result {
+            self.incomplete.clone_from(&listing.incomplete);
+        }
+        self.rows.take_list(result, at);
         error.map(|error| Request::ReportError(error).into()).unwrap_or_default()
     }
 

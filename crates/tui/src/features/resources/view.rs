@@ -60,6 +60,9 @@ fn head(cx: &Cx<'_>, list: &Browse, canvas: &mut Canvas<'_>) {
         _ if list.loading => (Tone::Moving, "loading…".to_string()),
         (Some(error), _) if list.rows.value.is_some() => (Tone::Bad, format!("outdated: {}; r retries", error.badge())),
         (_, Some(error)) => (Tone::Moving, format!("incomplete: {}", error.badge())),
+        _ if list.rows.unread.is_some() => {
+            (Tone::Bad, text::clean(list.rows.unread.as_deref().unwrap_or_default()).into_owned())
+        }
         _ => (Tone::Dim, String::new()),
     };
     overlay_frame(cx, canvas, &text::capitalized(list.of.plural()), &line.right(tone, &state));

@@ -15,7 +15,7 @@ use crate::session::{Component, Cx, Request, Requests, Session};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::selection::Selection;
 use jiff::Timestamp;
-use runtail_api::{ApiError, Kind};
+use runtail_api::{ApiError, Kind, Listing};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -90,13 +90,13 @@ impl Records {
         &mut self,
         number: u64,
         query: RecordQuery,
-        result: Result<Vec<Value>, ApiError>,
+        result: Result<Listing<Value>, ApiError>,
         at: Timestamp,
     ) -> Requests {
         self.waiting.retain(|waiting| *waiting != number);
         match query {
-            RecordQuery::Items(namespace) => self.items.entry(namespace).or_default().take(result, at),
-            _ => self.rows.take(result, at),
+            RecordQuery::Items(namespace) => self.items.entry(namespace).or_default().take_list(result, at),
+            _ => self.rows.take_list(result, at),
         }
         Requests::none()
     }

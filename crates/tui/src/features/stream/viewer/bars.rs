@@ -1,13 +1,22 @@
 //! The Timeline's own keys: folding, zoom, order, and the steps between runs.
 
 use super::{View, Viewer};
-use crate::widgets::line::Line;
+use crate::widgets::line::{Line, Tone};
 use crate::widgets::scroll::{LinePos, ScrollList};
+use runtail_core::text;
+use std::borrow::Cow;
 
 impl Viewer {
     /// Returns the lines above and below the entries of a view, which don't scroll.
-    pub fn around(&self, view: View) -> (&[Line], &[Line]) {
-        if view == View::Timeline { self.bars.around() } else { (&[], &[]) }
+    pub fn around(&self, view: View) -> (Cow<'_, [Line]>, &[Line]) {
+        match (view, &self.projections.delivery.before_opening) {
+            (View::Timeline, _) => {
+                let (head, foot) = self.bars.around();
+                (head.into(), foot)
+            }
+            (View::Raw, Some(why)) => (vec![Line::of(Tone::Dim, &text::clean(why))].into(), &[]),
+            _ => (Cow::Borrowed(&[]), &[]),
+        }
     }
 
     /// Returns whether the Timeline has rows.

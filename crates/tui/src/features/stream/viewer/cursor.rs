@@ -102,14 +102,14 @@ impl Viewer {
                     if self.bars.prepare(&self.projections, frame, place) {
                         self.find.forget(view as usize);
                     }
-                    let (head, foot) = self.bars.around();
-                    let rows = height.saturating_sub(head.len() + foot.len()).max(1);
-                    self.windows[view as usize] = (width, rows);
                 }
                 View::Runs => self.prepare_runs(),
                 View::Delivery => self.prepare_delivery(shown_at, open, width),
                 _ => {}
             }
+            let (head, foot) = self.around(view);
+            let rows = height.saturating_sub(head.len() + foot.len()).max(1);
+            self.windows[view as usize] = (width, rows);
             self.scan(view);
             self.sync_view(view);
         }

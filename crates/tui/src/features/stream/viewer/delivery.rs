@@ -52,10 +52,12 @@ impl Viewer {
         }
     }
 
-    /// Returns whether there is anything to report: events, or a gap. A checkpoint has neither.
+    /// Returns whether there is anything to report: events, a gap, or the usage of loaded messages. A checkpoint has none.
     pub fn reports_delivery(&self) -> bool {
         let delivery = &self.projections.delivery;
-        self.checkpoint.is_none() && (delivery.received > 0 || delivery.gaps > 0)
+        let has_usage =
+            || self.projections.messages.items().iter().any(|message| message.is_loaded && message.usage.is_some());
+        self.checkpoint.is_none() && (delivery.received > 0 || delivery.gaps > 0 || has_usage())
     }
 
     fn summary(&self, now: Timestamp, open: bool, width: usize) -> Summary<'_> {

@@ -295,8 +295,12 @@ impl Summary<'_> {
 
     /// Returns the tokens and the cost of each model, of the newest run and of the thread.
     fn tokens(&self) -> Vec<Line> {
-        let runs = self.projections.metrics.runs();
-        let Some(run) = runs.iter().rev().find(|run| run.work.usage != Usage::default()) else { return Vec::new() };
+        let (runs, loaded) =
+            (self.projections.metrics.runs(), self.projections.metrics.loaded(&self.projections.messages));
+        let all: Vec<&RunMetrics> = std::iter::once(&loaded).chain(runs.iter()).collect();
+        let has_usage = |run: &&&RunMetrics| run.work.usage != Usage::default();
+        let Some(run) = all.iter().rev().find(has_usage) else { return Vec::new() };
+        let is_loaded = |run: &RunMetrics| std::ptr::eq(run, &loaded);
         let columns = |name: &str, calls: &str, numbers: [String; 4], cost: &str| {
             let [input, cached, output, reasoning] = numbers;
             format!("{name:<NAME$}{calls:>5}{input:>8}{cached:>8}{output:>8}{reasoning:>10}{cost:>9}")
@@ -317,18 +321,21 @@ impl Summary<'_> {
             lines.push(Line::of(Tone::Dim, &columns("model not named", &count(calls), numbers(&rest), UNKNOWN)));
         }
         lines.push(Line::of(Tone::Dim, &"─".repeat(TOKENS)));
-        let name = self.run_name(run);
+        let name = if is_loaded(run) { "loaded messages".into() } else { self.run_name(run) };
         let cost = self.cost(&run.models, run.work.usage);
         let totals = columns(&name, &count(run.work.calls), numbers(&run.work.usage), &cost);
         lines.push(Line::of(Tone::Strong, &totals));
-        if runs.len() > 1 {
+        if runs.len() > 1 || (!is_loaded(run) && loaded.work.calls > 0) {
             let (mut sum, mut models, mut calls) = (Usage::default(), Vec::new(), 0);
-            for run in runs.iter() {
+            for run in &all {
                 sum.add_change(Usage::default(), run.work.usage);
                 models.extend(run.models.iter().cloned());
                 calls += run.work.calls;
             }
-            let name = format!("{} runs read", text::count(runs.len() as u64));
+            let name = match loaded.work.calls {
+                0 => format!("{} runs read", text::count(runs.len() as u64)),
+                _ => "loaded and read".into(),
+            };
             let cost = self.cost(&models, sum);
             lines.push(Line::of(Tone::Strong, &columns(&name, &count(calls), numbers(&sum), &cost)));
         }

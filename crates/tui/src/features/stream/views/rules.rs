@@ -108,7 +108,8 @@ impl RunRules {
             from = key;
             self.placed.push((key, Rule::RunEnd(i)));
         }
-        self.placed.sort_by_key(|(key, rule)| (*key, *rule != Rule::Loaded));
+        // A run that ended in front of the loaded messages ends above their rule.
+        self.placed.sort_by_key(|(key, rule)| (*key, (*rule == Rule::Loaded) == (*key > first)));
     }
 
     /// Returns, for each run, the oldest message of any later run; the largest key if there is none.
