@@ -68,7 +68,7 @@ async fn sent_headers_match_the_documentation() {
         ControlPlane::new(http.clone(), server.url.clone()).deployments(&DeploymentQuery::default()).await.unwrap();
         let agent = AgentServer::new(http, server.url.clone());
         agent.info().await.unwrap();
-        agent.assistants(1, 0).await.unwrap().items;
+        agent.assistants(1, 0).await.unwrap();
         // Streams are opened by other code than plain requests.
         agent.thread_stream("t", &[], true, None).await.unwrap_err();
         let seen = server.seen().split_off(before);
