@@ -247,10 +247,9 @@ pub fn table_lines(keymap: &Keymap, width: usize, ascii: bool) -> Vec<Line> {
     if !lines.is_empty() {
         lines.push(Line::new());
     }
-    for binding in BINDINGS {
+    for binding in BINDINGS.iter() {
         let keys = keys(keymap, binding, ascii);
-        let own: Vec<String> =
-            binding.keys.iter().filter_map(|key| Some(key_glyph(key.parse().ok()?, ascii))).collect();
+        let own: Vec<String> = binding.keys().filter_map(|key| Some(key_glyph(key.parse().ok()?, ascii))).collect();
         let own = joined(&own);
         let changed = if keys == own { String::new() } else { format!("instead of {own}  ") };
         let line =
