@@ -456,7 +456,7 @@ pub fn done(effect: &Effect, text: &str, well: bool, at: Timestamp) -> Option<Ef
             let rows = vec![record(text), Value::String(text.into()), Value::Array(vec![text.into()])];
             EffectResult::RecordsListed(*number, query.clone(), if well { Ok(rows) } else { Err(fail()) })
         }
-        Effect::Send(number, _) | Effect::SendResource(number, _) => {
+        Effect::Send(number, _) => {
             let made = Applied { said: text.into(), ..Applied::default() };
             EffectResult::Sent(*number, if well { Ok(made) } else { Err(fail()) })
         }

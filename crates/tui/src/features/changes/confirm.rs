@@ -425,9 +425,9 @@ impl Confirm {
             self.stage = Stage::Sending(preview);
         }
         match self.proposal.clone() {
-            Proposal::Service(_) => Effect::Send(self.number, self.profile.clone()).into(),
-            Proposal::Resource(..) => Effect::SendResource(self.number, self.profile.clone()).into(),
-            Proposal::TwoServers(..) => Effect::SendOnTwoServers(self.number, self.profile.clone()).into(),
+            Proposal::Service(_) | Proposal::Resource(..) | Proposal::TwoServers(..) => {
+                Effect::Send(self.number, self.profile.clone()).into()
+            }
             Proposal::Thread(server, intent) => {
                 let thread = ThreadRef { server, id: intent.thread().to_string() };
                 let mut out = Requests::none();
