@@ -227,7 +227,7 @@ impl Confirm {
         let kind = target.map_or("target", |target| target.kind);
         let mut lines = self.check.changed_lines(kind, now, width);
         match &self.stage {
-            Stage::Planning => lines.push(Line::of(Tone::Dim, "Loading the current state…")),
+            Stage::Planning => lines.push(Line::dim("Loading the current state…")),
             Stage::Refused(error) => {
                 let (tone, heading, why) = match error {
                     PlanError::Asked(error) => {
@@ -259,7 +259,7 @@ impl Confirm {
         lines.extend(self.writer_lines(width));
         if let Some(option) = self.option("ctrl-t") {
             lines.push(Line::new());
-            lines.push(Line::of(Tone::Dim, &option));
+            lines.push(Line::dim(&option));
         }
         if matches!(self.stage, Stage::Ready(_)) {
             lines.extend(self.check.lines(kind, now, width));
