@@ -4,7 +4,7 @@ use crate::args::Globals;
 use crate::exit::Failure;
 use crate::output;
 use jiff::Timestamp;
-use runtail_api::{ApiError, Connections, ControlPlane, Http, Journal, Kind, Place, Retry};
+use runtail_api::{ApiError, Connections, ControlPlane, Http, Journal, Kind, Place, Retry, UnreadRows};
 use runtail_core::config::{Config, ConfigError, Profile};
 use runtail_core::text;
 use serde_json::Value;
@@ -76,18 +76,23 @@ impl Site {
         Timestamp::now().saturating_add(skew).unwrap_or(Timestamp::MAX)
     }
 
-    /// Removes entries without an id from a list of the control plane and returns a warning about them.
-    pub(crate) fn keep_records(&self, rows: &mut Vec<Value>, what: &str) -> Option<ApiError> {
-        let all = rows.len();
-        rows.retain(|row| row["id"].as_str().is_some_and(|id| !id.is_empty()));
-        let detail = match all - rows.len() {
-            0 => return None,
-            1 => format!("1 {what} in the server's list has no id and was skipped"),
-            n => format!("{n} {what}s in the server's list have no id and were skipped"),
-        };
+    /// Removes rows without an id from a list of the control plane, and returns the error for all of its rows that couldn't be read.
+    pub(crate) fn keep_records(
+        &self,
+        rows: &mut Vec<Value>,
+        mut unread: UnreadRows,
+        has_id: impl Fn(&Value) -> bool,
+    ) -> Option<ApiError> {
+        rows.retain(|row| has_id(row) || unread.keep(Err::<(), _>("it has no id")).is_some());
+        let detail = unread.sentence()?;
         let at = Place { profile: self.profile.name.clone(), ..Place::default() };
         Some(ApiError { kind: Kind::Protocol, at, detail, hint: None })
     }
+}
+
+/// Returns whether a deployment or a revision has an id.
+pub(crate) fn has_id(row: &Value) -> bool {
+    row["id"].as_str().is_some_and(|id| !id.is_empty())
 }
 
 /// Returns the error for a missing configuration, with what to do.

@@ -250,9 +250,10 @@ async fn candidates(site: &Site, name: &str) -> Result<Vec<Found>, ApiError> {
         return Ok(by_id(name.to_string()).await?.map(found).into_iter().collect());
     }
     let query = DeploymentQuery { name_contains: Some(name.to_string()), ..DeploymentQuery::default() };
+    let mut unread = UnreadRows::default();
     let rows = match control.deployment_rows(&query).await {
         Ok(listing) => {
-            output::warn_of(&listing.unread);
+            unread = listing.unread;
             listing.incomplete.map_or(Ok(listing.items), Err)?
         }
         Err(e) if matches!(e.kind, Kind::NotFound | Kind::Status(405)) && !site.profile.deployments.is_empty() => {
@@ -266,6 +267,7 @@ async fn candidates(site: &Site, name: &str) -> Result<Vec<Found>, ApiError> {
     if matching.is_empty() {
         // For installations whose ids are not UUIDs.
         matching.extend(by_id(name.to_string()).await?.map(found));
+        output::warn_of(&unread);
     }
     Ok(matching)
 }

@@ -465,7 +465,7 @@ pub fn done(effect: &Effect, text: &str, well: bool, at: Timestamp) -> Option<Ef
                 if well { Ok(Listing::new(rows, unread(text))) } else { Err(fail()) },
             )
         }
-        Effect::Send(number, _) | Effect::SendResource(number, _) => {
+        Effect::Send(number, _) => {
             let made = Applied { said: text.into(), ..Applied::default() };
             EffectResult::Sent(*number, if well { Ok(made) } else { Err(fail()) })
         }

@@ -2,7 +2,7 @@
 
 use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure};
-use crate::output::{Column, Output, cell, column, placed, time, warn_of};
+use crate::output::{Column, Output, cell, column, placed, time};
 use crate::resolve;
 use futures::future::join_all;
 use runtail_api::{ApiError, ControlPlane, Kind, Listing, Place};
@@ -28,8 +28,7 @@ pub(crate) async fn list(context: &Context, of: &Collection, output: &Output) ->
         let site = Site::open(profile).await?;
         let Some(control) = &site.control else { return Ok((site.profile, Vec::new(), Vec::new())) };
         let Listing { mut items, incomplete, unread } = control.collection(&of).await?;
-        warn_of(&unread);
-        let odd = keep_records(&site.profile, &of, &mut items);
+        let odd = site.keep_records(&mut items, unread, |row| of.id_of(row).is_some());
         Ok::<_, ApiError>((site.profile, items, incomplete.into_iter().chain(odd).collect()))
     }))
     .await;
@@ -148,17 +147,4 @@ fn narrowed(context: &Context, of: &Collection) -> (Vec<Profile>, Collection) {
 /// Whether an error only means "not found".
 fn is_unknown(error: &ApiError) -> bool {
     matches!(error.kind, Kind::NotFound | Kind::Invalid(_))
-}
-
-/// Removes rows without an id and returns a warning about them.
-fn keep_records(profile: &Profile, of: &Collection, rows: &mut Vec<Value>) -> Option<ApiError> {
-    let all = rows.len();
-    rows.retain(|row| of.id_of(row).is_some());
-    let odd = all - rows.len();
-    (odd > 0).then(|| ApiError {
-        kind: Kind::Protocol,
-        at: Place { profile: profile.name.clone(), ..Place::default() },
-        detail: format!("{odd} of the server's {all} {} have no id and were skipped", of.plural()),
-        hint: None,
-    })
 }

@@ -2,11 +2,9 @@
 
 use crate::args::Globals;
 use crate::commands::{change, revisions::UNSORTED};
-use crate::context::{Context, Site};
+use crate::context::{Context, Site, has_id};
 use crate::exit::{Exit, Failure};
-use crate::output::{
-    Column, Format, Output, cell, color, column, complain, placed, status, status_column, time, warn_of,
-};
+use crate::output::{Column, Format, Output, cell, color, column, complain, placed, status, status_column, time};
 use crate::resolve;
 use clap::{Args, Subcommand};
 use futures::future::join_all;
@@ -107,13 +105,12 @@ async fn list(context: &Context, options: List) -> Result<Exit, Failure> {
     let answers = join_all(profiles.into_iter().map(|profile| async {
         let site = Site::open(profile).await?;
         let mut listing = rows(&site, &query).await?;
-        warn_of(&listing.unread);
-        let odd = site.keep_records(&mut listing.items, "deployment");
+        let odd = site.keep_records(&mut listing.items, listing.unread, has_id);
         let unread = match options.revisions {
             true => add_newest(&site, &mut listing.items, format).await,
             false => Unread::default(),
         };
-        Ok::<_, ApiError>((site.profile, listing, unread, odd))
+        Ok::<_, ApiError>((site.profile, listing.items, listing.incomplete.into_iter().chain(odd), unread))
     }))
     .await;
     let mut all = Vec::new();
@@ -121,15 +118,13 @@ async fn list(context: &Context, options: List) -> Result<Exit, Failure> {
     let mut missing = Vec::new();
     for answer in answers {
         match answer {
-            Ok((profile, listing, unread, odd)) => {
+            Ok((profile, rows, incomplete, unread)) => {
                 if unread.rows > 0 {
-                    let (name, of) = (&profile.name, listing.items.len());
+                    let (name, of) = (&profile.name, rows.len());
                     missing.push(format!("{name}: {} of {of} newest revisions could not be read", unread.rows));
                 }
-                all.extend(listing.items.into_iter().map(|row| placed(&profile, row)));
-                failures.extend(listing.incomplete);
-                failures.extend(unread.failures);
-                failures.extend(odd);
+                all.extend(rows.into_iter().map(|row| placed(&profile, row)));
+                failures.extend(incomplete.chain(unread.failures));
             }
             Err(error) => failures.push(error),
         }

@@ -2,9 +2,9 @@
 
 use crate::args::Globals;
 use crate::commands::wait;
-use crate::context::{Context, Site};
+use crate::context::{Context, Site, has_id};
 use crate::exit::{Exit, Failure};
-use crate::output::{Column, Format, Output, age, cell, color, column, complain, status_column, warn_of, width};
+use crate::output::{Column, Format, Output, age, cell, color, column, complain, status_column, width};
 use crate::resolve;
 use clap::Args;
 use futures::future::join_all;
@@ -287,8 +287,7 @@ async fn targets(site: &Site, control: &ControlPlane, found: &mut Found) -> Vec<
             return Vec::new();
         }
     };
-    found.failures.extend(site.keep_records(&mut listing.items, "deployment"));
-    warn_of(&listing.unread);
+    found.failures.extend(site.keep_records(&mut listing.items, listing.unread, has_id));
     found.failures.extend(listing.incomplete);
     let mut times: HashMap<String, usize> = HashMap::new();
     let name_of = |row: &Value| row["name"].as_str().unwrap_or_default().to_string();

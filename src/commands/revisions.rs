@@ -2,10 +2,10 @@
 
 use crate::args::Globals;
 use crate::commands::{change, wait};
-use crate::context::Context;
+use crate::context::{Context, has_id};
 use crate::evidence;
 use crate::exit::{Exit, Failure};
-use crate::output::{Column, Output, age, cell, color, column, complain, print, status, status_column, time, warn_of};
+use crate::output::{Column, Output, age, cell, color, column, complain, print, status, status_column, time};
 use crate::resolve::{self, Found};
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
@@ -155,8 +155,7 @@ async fn find(globals: &Globals, wanted: &str) -> Result<(Found, ControlPlane), 
 async fn list(globals: &Globals, options: List) -> Result<Exit, Failure> {
     let (found, control) = find(globals, &options.deployment).await?;
     let mut revisions = control.revision_rows(&found.id, options.limit).await?;
-    warn_of(&revisions.unread);
-    let odd = found.site.keep_records(&mut revisions.items, "revision");
+    let odd = found.site.keep_records(&mut revisions.items, revisions.unread, has_id);
     if !revisions.was_sorted {
         complain(&format!("warning: {UNSORTED}; sorted here"));
     }

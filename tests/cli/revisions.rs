@@ -343,7 +343,7 @@ fn records_without_an_id_are_skipped_and_reported() {
     let odd = json!([null, 3, "x", {"id": null, "name": "bot"}, {"id": "", "name": "bot"}, {"id": "d", "name": "bot"}]);
     server.reply("", &[answer(json!({"resources": odd}))]);
     server.reply("/d/revisions", &[answer(odd)]);
-    let told = "runtail: one: 5 deployments in the server's list have no id and were skipped\n";
+    let told = "runtail: one: 5 rows of the list of deployments couldn't be read: a row is not a record: null\n";
     for format in ["json", "jsonl", "table"] {
         let done = runtail(&server, &["deployments", "list", "-o", format]).expect(1);
         assert_eq!(done.stderr, told);
@@ -357,7 +357,7 @@ fn records_without_an_id_are_skipped_and_reported() {
     assert_eq!((done.json_lines().len(), done.stderr.as_str()), (1, &*told.replace("deployments", "revisions")));
     server.reply("", &[answer(json!([{}, {"id": "d", "name": "bot"}]))]);
     let done = runtail(&server, &["deployments", "list"]).expect(1);
-    assert_eq!(done.stderr, "runtail: one: 1 deployment in the server's list has no id and was skipped\n");
+    assert_eq!(done.stderr, "runtail: one: 1 row of the list of deployments couldn't be read: it has no id\n");
 }
 
 #[test]

@@ -70,10 +70,7 @@ impl ActionChecks {
                 self.confirmed.push(("*".into(), format!("/threads/{}", thread.id)));
                 self.sent += 1;
             }
-            Effect::Send(number, _)
-            | Effect::SendResource(number, _)
-            | Effect::SendOnTwoServers(number, _)
-            | Effect::Act(number, _) => {
+            Effect::Send(number, _) | Effect::Act(number, _) => {
                 assert!(matches!(msg, Msg::Key(_)), "{effect:?} was caused by {msg:?}, not by a key");
                 assert!(self.drawn.contains(number), "{effect:?} was sent before its preview was on the screen");
                 self.confirm(app, *number);

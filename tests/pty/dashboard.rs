@@ -461,7 +461,7 @@ fn random_keys_restore_the_terminal() {
     term.wait_for("support-bot");
     // These keys quit, stop the process, or start a command that may quit.
     let is_harmless = |key: &Key| !matches!(bytes_of(*key).as_str(), "q" | "\x03" | "\x1a" | ":");
-    let keys = BINDINGS.iter().flat_map(|row| row.keys).map(|key| key.parse::<Key>().unwrap());
+    let keys = BINDINGS.iter().flat_map(|row| row.keys()).map(|key| key.parse::<Key>().unwrap());
     let keys: Vec<Key> = keys.filter(is_harmless).collect();
     for _ in 0..300 {
         match random.u8(0..12) {

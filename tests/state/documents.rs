@@ -86,7 +86,7 @@ fn documented_keys_match_their_descriptions() {
             let key = key(name);
             let has_key = |binding: &&Binding| {
                 let here = contexts.contains(&binding.context) || binding.context == Global;
-                here && binding.keys.iter().any(|own| own.parse::<Key>().is_ok_and(|own| own == key))
+                here && binding.keys().any(|own| own.parse::<Key>().is_ok_and(|own| own == key))
             };
             let described = words(&rest);
             let matches_row = |binding: &&Binding| {
@@ -119,8 +119,8 @@ fn stream_keys_are_documented() {
             continue;
         }
         // Some actions have only a command.
-        let Some(first) = binding.keys.first() else { continue };
-        let is_documented = |name: &str| name == *first || name == "⏎" && *first == "Enter";
+        let Some(first) = binding.keys().next() else { continue };
+        let is_documented = |name: &str| name == first || name == "⏎" && first == "Enter";
         assert!(
             documented.iter().chain(&text).any(|name| is_documented(name)),
             "{} ({first}) is not documented",
@@ -140,7 +140,7 @@ fn keys_page_lists_every_action_with_its_keys() {
         let bindings: Vec<&Binding> =
             actions.iter().map(|id| find(id).unwrap_or_else(|| panic!("{heading}: there is no action {id}"))).collect();
         let keys: Vec<Key> = code(&first).into_iter().map(key).collect();
-        let own: Vec<Key> = bindings.iter().flat_map(|binding| binding.keys).map(|own| key(own)).collect();
+        let own: Vec<Key> = bindings.iter().flat_map(|binding| binding.keys()).map(key).collect();
         assert_eq!(keys, own, "{heading}: {actions:?}");
         named.extend(bindings.iter().map(|binding| binding.id));
     }

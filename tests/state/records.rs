@@ -166,7 +166,7 @@ fn a_version_is_restored_after_a_preview() {
     assert!(dash.screen().contains("`context` is probably not restored."), "{}", dash.screen());
     assert_eq!(dash.keys("<Enter>"), [], "only Ctrl-S sends");
     let effects = dash.keys("<ctrl-s>");
-    assert!(matches!(effects.as_slice(), [Effect::SendResource(sent, _)] if *sent == number), "{effects:?}");
+    assert!(matches!(effects.as_slice(), [Effect::Send(sent, _)] if *sent == number), "{effects:?}");
     assert_eq!(dash.keys("<ctrl-s>"), [], "it is sent once");
     let said = "Restore version 1 of deep research: done. But not restored: context is {}.".to_string();
     let effects = dash.done(EffectResult::Sent(number, Ok(Applied { said, ..Applied::default() })));

@@ -465,7 +465,7 @@ impl AgentServer {
         answer
     }
 
-    /// Returns the name of a call without ids: its 404 means that the server lacks the call.
+    /// Returns the name of a call without ids: its 404 means that the server doesn't have the call.
     fn optional_call(&self, method: &Method, url: &Url) -> Option<String> {
         let path = url.path().strip_prefix(self.base.path().trim_end_matches('/'))?.trim_start_matches('/');
         let has_no_id = match *method {

@@ -322,7 +322,7 @@ fn scrub(text: &str, lines: bool) -> String {
     while let Some(c) = rest.chars().next() {
         let skipped = sequence(rest);
         rest = &rest[skipped.max(c.len_utf8())..];
-        // What was dropped stands between no two marks.
+        // Dropped text is between no two marks.
         if skipped > 0 {
             continue;
         }

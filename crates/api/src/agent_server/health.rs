@@ -63,7 +63,7 @@ impl AgentServer {
         Ok(ServerHealth { is_healthy: self.reported_health().await?, load: self.load().await? })
     }
 
-    /// Checks that the server answers, whatever it answers.
+    /// Checks that the server answers, with any status.
     ///
     /// # Errors
     /// Fails if it can't be reached or doesn't respond in time.

@@ -20,7 +20,7 @@ pub(crate) struct Quirks {
     run_tail: AtomicU8,
     largest_page: AtomicUsize,
     lacks_thread_streams: AtomicBool,
-    /// What the server answered to calls that it lacks, by method and path.
+    /// The server's answers to calls that it doesn't have, by method and path.
     missing: Mutex<HashMap<String, ApiError>>,
     values_search: AtomicU8,
     /// Whether metadata filters match nested values: 0 unknown, 1 yes, 2 no.
@@ -144,7 +144,7 @@ impl Quirks {
         self.lacks_thread_streams.store(true, Ordering::Relaxed);
     }
 
-    /// Returns what the server answered to a call that it lacks, so that it is asked only once.
+    /// Returns the server's answer to a call that it doesn't have, so that the call is sent only once.
     pub(super) fn missing(&self, call: &str) -> Option<ApiError> {
         self.missing.lock().unwrap_or_else(PoisonError::into_inner).get(call).cloned()
     }
@@ -153,7 +153,7 @@ impl Quirks {
         self.missing.lock().unwrap_or_else(PoisonError::into_inner).insert(call.into(), error);
     }
 
-    /// Forgets what the server lacks: another one may be at its address now.
+    /// Forgets which calls are missing: another server may be at the address now.
     pub(super) fn forget_missing(&self) {
         self.missing.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }

@@ -196,7 +196,8 @@ impl AgentServer {
     }
 }
 
-/// Whether a server has no crons. JavaScript answers 500 to their calls; a flag of `/info` tells that. Early Aegra has no such routes.
+/// Returns whether a server has no crons: JavaScript answers 500 to their calls and has a flag in `/info`, early Aegra has no such
+/// routes.
 fn has_no_crons(info: &ServerInfo) -> bool {
     info.kind == ServerKind::Other || info.raw["flags"]["crons"] == false
 }

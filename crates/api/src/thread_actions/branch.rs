@@ -348,5 +348,4 @@ fn cut(text: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "branch_tests.rs"]
 mod tests;

@@ -39,8 +39,8 @@ impl AgentServer {
         Ok(ThreadPlan { preview, choice: None, step: Step::Prune { thread: thread.into() } })
     }
 
-    /// Whether the server is known to have no call that prunes a given thread. Aegra's `POST /threads/prune` deletes expired ones
-    /// whatever it is sent.
+    /// Returns whether the server is known to have no call that prunes a given thread. Aegra's `POST /threads/prune` ignores the
+    /// body and deletes expired threads.
     async fn lacks_prune(&self) -> bool {
         self.info().await.is_ok_and(|info| info.kind == ServerKind::JavaScript || info.kind.is_aegra())
     }

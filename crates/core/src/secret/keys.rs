@@ -16,7 +16,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 pub const MASK: &str = "***";
 /// Letters and digits that a key needs to be matched in this way: shorter ones occur in ordinary texts.
 const SHORTEST: usize = 12;
-/// Letters and digits of a key's beginning that are matched wherever they stand.
+/// Letters and digits of a key's beginning that are matched at any place.
 const BEGINNING: usize = 16;
 
 static ANY: AtomicBool = AtomicBool::new(false);

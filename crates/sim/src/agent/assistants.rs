@@ -1,5 +1,6 @@
 //! Changing assistants, their versions and their schemas (acting reference §8).
 
+use super::ThisAgent;
 use super::refuse::{Problem, Refusal};
 use super::state::{Assistant, Version};
 use super::{Agent, empty, json_response, rows, text_response};
@@ -11,7 +12,6 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 fn answer(result: Result<Response, Refusal>) -> Response {
     result.unwrap_or_else(|refusal| *refusal)
@@ -78,7 +78,7 @@ fn settings(dialect: Dialect, body: &Value, config: &Value, context: &Value) -> 
 }
 
 /// `POST /assistants`.
-pub async fn create(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
+pub async fn create(State(agent): ThisAgent, bytes: Bytes) -> Response {
     answer(agent.body(&bytes).and_then(|body| {
         let graph = body["graph_id"].as_str().unwrap_or_default();
         let own = agent.memory().assistants.iter().find(|one| one.graph.name() == graph).map(|one| one.graph);
@@ -105,7 +105,7 @@ pub async fn create(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
 }
 
 /// `PATCH /assistants/{id}`: every change makes a version, whatever it changes.
-pub async fn patch(State(agent): State<Arc<Agent>>, Path(id): Path<String>, bytes: Bytes) -> Response {
+pub async fn patch(State(agent): ThisAgent, Path(id): Path<String>, bytes: Bytes) -> Response {
     answer(agent.body(&bytes).and_then(|body| {
         if body["config"]["configurable"].is_object() && body["context"].is_object() && agent.dialect != Dialect::JavaScript {
             let text = "Cannot specify both configurable and context. Prefer setting context alone. Context was introduced in \
@@ -138,7 +138,7 @@ pub async fn patch(State(agent): State<Arc<Agent>>, Path(id): Path<String>, byte
 }
 
 /// `DELETE /assistants/{id}`: also of the assistant that a graph gets.
-pub async fn delete(State(agent): State<Arc<Agent>>, Path(id): Path<String>) -> Response {
+pub async fn delete(State(agent): ThisAgent, Path(id): Path<String>) -> Response {
     let mut memory = agent.memory();
     let all = memory.assistants.len();
     memory.assistants.retain(|one| one.id != id);
@@ -153,7 +153,7 @@ pub async fn delete(State(agent): State<Arc<Agent>>, Path(id): Path<String>) -> 
 }
 
 /// `POST /assistants/{id}/versions`, newest first.
-pub async fn versions(State(agent): State<Arc<Agent>>, Path(id): Path<String>, bytes: Bytes) -> Response {
+pub async fn versions(State(agent): ThisAgent, Path(id): Path<String>, bytes: Bytes) -> Response {
     answer(agent.optional_body(&bytes).and_then(|body| {
         let number = |field: &str, usual: u64| body[field].as_u64().unwrap_or(usual) as usize;
         let (limit, offset) = (number("limit", 10), number("offset", 0));
@@ -174,7 +174,7 @@ pub async fn versions(State(agent): State<Arc<Agent>>, Path(id): Path<String>, b
 }
 
 /// `POST /assistants/{id}/latest`: makes an older version the current one. Python and JavaScript don't restore its context.
-pub async fn latest(State(agent): State<Arc<Agent>>, Path(id): Path<String>, bytes: Bytes) -> Response {
+pub async fn latest(State(agent): ThisAgent, Path(id): Path<String>, bytes: Bytes) -> Response {
     answer(agent.body(&bytes).and_then(|body| {
         agent.change_assistant(&id, |assistant| {
             let wanted = assistant.versions.iter().find(|version| body["version"] == version.number).cloned();
@@ -190,7 +190,7 @@ pub async fn latest(State(agent): State<Arc<Agent>>, Path(id): Path<String>, byt
 }
 
 /// `GET /assistants/{id}/schemas`, by id only.
-pub async fn schemas(State(agent): State<Arc<Agent>>, Path(id): Path<String>) -> Response {
+pub async fn schemas(State(agent): ThisAgent, Path(id): Path<String>) -> Response {
     if uuid::Uuid::try_parse(&id).is_err() {
         return match agent.dialect {
             Dialect::Aegra => *agent.missing_assistant(&id),

@@ -1,5 +1,6 @@
 //! Crons: runs that a schedule starts (acting reference §9). Only the Python server has them.
 
+use super::ThisAgent;
 use super::life::{Origin, start};
 use super::refuse::{Problem, Refusal};
 use super::state::{Object, Thread, contains};
@@ -242,7 +243,7 @@ fn run(agent: &Arc<Agent>, cron: &Cron, now: Timestamp) {
 }
 
 /// `POST /runs/crons`.
-pub async fn post(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
+pub async fn post(State(agent): ThisAgent, bytes: Bytes) -> Response {
     answer(
         agent
             .body(&bytes)
@@ -251,7 +252,7 @@ pub async fn post(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
 }
 
 /// `POST /threads/{thread}/runs/crons`.
-pub async fn post_on_thread(State(agent): State<Arc<Agent>>, Path(thread): Path<String>, bytes: Bytes) -> Response {
+pub async fn post_on_thread(State(agent): ThisAgent, Path(thread): Path<String>, bytes: Bytes) -> Response {
     answer(
         agent.check_thread(&thread).and_then(|()| agent.body(&bytes)).and_then(|body| {
             Ok(json_response(StatusCode::OK, &create(&agent, Some(thread), &body, Timestamp::now())?))
@@ -260,7 +261,7 @@ pub async fn post_on_thread(State(agent): State<Arc<Agent>>, Path(thread): Path<
 }
 
 /// `POST /runs/crons/search`.
-pub async fn search(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
+pub async fn search(State(agent): ThisAgent, bytes: Bytes) -> Response {
     answer(agent.optional_body(&bytes).map(|body| {
         let number = |field: &str, usual: u64| body[field].as_u64().unwrap_or(usual) as usize;
         let mut rows: Vec<Value> = agent.memory().crons.iter().map(Cron::row).collect();
@@ -279,7 +280,7 @@ pub async fn search(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
 }
 
 /// `POST /runs/crons/count`.
-pub async fn count(State(agent): State<Arc<Agent>>) -> Response {
+pub async fn count(State(agent): ThisAgent) -> Response {
     json_response(StatusCode::OK, &json!(agent.memory().crons.len()))
 }
 
@@ -290,7 +291,7 @@ fn check_id(agent: &Agent, id: &str) -> Result<(), Refusal> {
 }
 
 /// `GET /runs/crons/{cron}`.
-pub async fn get(State(agent): State<Arc<Agent>>, Path(id): Path<String>) -> Response {
+pub async fn get(State(agent): ThisAgent, Path(id): Path<String>) -> Response {
     answer(check_id(&agent, &id).and_then(|()| {
         let row = agent.memory().crons.iter().find(|cron| cron.id == id).map(Cron::row);
         Ok(json_response(StatusCode::OK, &row.ok_or_else(|| agent.refuse(Problem::NoRun(id)))?))
@@ -298,7 +299,7 @@ pub async fn get(State(agent): State<Arc<Agent>>, Path(id): Path<String>) -> Res
 }
 
 /// `PATCH /runs/crons/{cron}`. Unknown fields, and another assistant, are accepted and ignored.
-pub async fn patch(State(agent): State<Arc<Agent>>, Path(id): Path<String>, bytes: Bytes) -> Response {
+pub async fn patch(State(agent): ThisAgent, Path(id): Path<String>, bytes: Bytes) -> Response {
     answer(check_id(&agent, &id).and_then(|()| agent.body(&bytes)).and_then(|body| {
         let fields = body.as_object().filter(|fields| !fields.is_empty()).ok_or_else(|| {
             agent.refuse(Problem::Python(StatusCode::BAD_REQUEST, "Request body cannot be empty".into()))
@@ -321,7 +322,7 @@ pub async fn patch(State(agent): State<Arc<Agent>>, Path(id): Path<String>, byte
 }
 
 /// `DELETE /runs/crons/{cron}`.
-pub async fn delete(State(agent): State<Arc<Agent>>, Path(id): Path<String>) -> Response {
+pub async fn delete(State(agent): ThisAgent, Path(id): Path<String>) -> Response {
     answer(check_id(&agent, &id).and_then(|()| {
         let mut memory = agent.memory();
         let all = memory.crons.len();

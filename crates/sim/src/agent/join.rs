@@ -1,5 +1,6 @@
 //! Joining a run, and following a thread.
 
+use super::ThisAgent;
 use super::feed::{Ended, Feed, Item, Kind, Reader};
 use super::refuse::{Problem, Refusal};
 use super::runs::cancel_on_leave;
@@ -22,7 +23,7 @@ fn last_event_id(headers: &HeaderMap) -> Option<&str> {
 
 /// `GET /threads/{t}/runs/{r}/stream`.
 pub async fn run(
-    State(agent): State<Arc<Agent>>,
+    State(agent): ThisAgent,
     Path((thread, run)): Path<(String, String)>,
     uri: Uri,
     headers: HeaderMap,
@@ -40,12 +41,7 @@ pub async fn run(
 }
 
 /// `GET /runs/{r}/stream`. The JavaScript server only.
-pub async fn stateless(
-    State(agent): State<Arc<Agent>>,
-    Path(run): Path<String>,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Response {
+pub async fn stateless(State(agent): ThisAgent, Path(run): Path<String>, uri: Uri, headers: HeaderMap) -> Response {
     let thread = agent
         .memory()
         .threads
@@ -186,12 +182,7 @@ fn join_filter(pairs: &[(String, String)]) -> Filter {
 }
 
 /// `GET /threads/{t}/stream`. For a thread that does not exist the answer is 200 and silence.
-pub async fn thread(
-    State(agent): State<Arc<Agent>>,
-    Path(thread): Path<String>,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Response {
+pub async fn thread(State(agent): ThisAgent, Path(thread): Path<String>, uri: Uri, headers: HeaderMap) -> Response {
     follow(&agent, &thread, &uri, &headers).unwrap_or_else(|refusal| *refusal)
 }
 

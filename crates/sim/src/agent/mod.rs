@@ -40,7 +40,7 @@ use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use feed::{Feed, ReplayLimits};
-use graphs::{GRAPHS, Graph};
+use graphs::{Graph, graphs};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use state::{Assistant, Memory, Thread, Version};
@@ -53,6 +53,9 @@ use tokio_util::sync::CancellationToken;
 
 /// How long a client counts as present after its last request.
 const VISIT: Duration = Duration::from_secs(60);
+
+/// The server of a request.
+type ThisAgent = axum::extract::State<Arc<Agent>>;
 
 /// One agent server.
 #[derive(Debug)]
@@ -108,8 +111,7 @@ impl Agent {
     /// A server with the assistants of its graphs and no threads.
     pub fn new(name: &str, url: &str, options: &crate::Options, stop: CancellationToken) -> Arc<Self> {
         let now = Timestamp::now();
-        let assistants = GRAPHS
-            .into_iter()
+        let assistants = graphs()
             .map(|graph| {
                 let first = Version {
                     number: 1,

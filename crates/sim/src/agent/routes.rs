@@ -1,5 +1,6 @@
 //! The routes of each server. Calls that a dialect doesn't have are missing.
 
+use super::ThisAgent;
 use super::refuse::Problem;
 use super::{Agent, assistants, crons, join, json_response, runs, search, store, text_response, threads};
 use crate::Dialect;
@@ -107,7 +108,7 @@ fn javascript() -> Routes {
 }
 
 /// Checks the key if one is required, and adds the headers that the real server sends with every response.
-async fn guard(State(agent): State<Arc<Agent>>, request: Request, next: Next) -> Response {
+async fn guard(State(agent): ThisAgent, request: Request, next: Next) -> Response {
     let given = request.headers().get("x-api-key").and_then(|key| key.to_str().ok());
     if agent.key.is_some() && agent.key.as_deref() != given && request.method() != Method::OPTIONS {
         return super::detail(StatusCode::FORBIDDEN, "Missing authentication headers");
@@ -121,21 +122,21 @@ async fn guard(State(agent): State<Arc<Agent>>, request: Request, next: Next) ->
     response
 }
 
-async fn no_route(State(agent): State<Arc<Agent>>) -> Response {
+async fn no_route(State(agent): ThisAgent) -> Response {
     *agent.refuse(Problem::NoRoute)
 }
 
-async fn not_allowed(State(agent): State<Arc<Agent>>) -> Response {
+async fn not_allowed(State(agent): ThisAgent) -> Response {
     *agent.refuse(Problem::NoMethod)
 }
 
-async fn ok(State(agent): State<Arc<Agent>>) -> Response {
+async fn ok(State(agent): ThisAgent) -> Response {
     let javascript = agent.dialect == Dialect::JavaScript;
     json_response(StatusCode::OK, &if javascript { json!({"ok": true}) } else { json!({"ok": true, "services": {}}) })
 }
 
 /// The part of the metrics that describes the queue.
-async fn metrics(State(agent): State<Arc<Agent>>) -> Response {
+async fn metrics(State(agent): ThisAgent) -> Response {
     const WORKERS: usize = 10;
     let (mut waits, mut running) = (Vec::new(), 0);
     let now = Timestamp::now();
@@ -167,7 +168,7 @@ async fn health() -> Response {
     json_response(StatusCode::OK, &fine)
 }
 
-async fn info(State(agent): State<Arc<Agent>>) -> Response {
+async fn info(State(agent): ThisAgent) -> Response {
     let info = match agent.dialect {
         Dialect::JavaScript => json!({
             "version": "1.5.1", "langgraph_js_version": "1.4.18", "context": "js",
@@ -193,7 +194,7 @@ async fn info(State(agent): State<Arc<Agent>>) -> Response {
 }
 
 /// The JavaScript server requires a JSON body for this `GET`.
-async fn no_schemas(State(agent): State<Arc<Agent>>) -> Response {
+async fn no_schemas(State(agent): ThisAgent) -> Response {
     *agent.refuse(Problem::BadJson)
 }
 

@@ -1,5 +1,6 @@
 //! Runs over REST: creating, streaming, waiting, listing, cancelling, deleting.
 
+use super::ThisAgent;
 use super::cancel::Cancelled;
 use super::feed::Read;
 use super::life::{Origin, Started, start};
@@ -65,7 +66,7 @@ fn create_on(agent: &Arc<Agent>, thread: &str, bytes: &[u8], origin: Origin) -> 
 }
 
 /// `POST /threads/{t}/runs/stream`.
-pub async fn stream(State(agent): State<Arc<Agent>>, Path(thread): Path<String>, bytes: Bytes) -> Response {
+pub async fn stream(State(agent): ThisAgent, Path(thread): Path<String>, bytes: Bytes) -> Response {
     answer(create_on(&agent, &thread, &bytes, Origin::Streamed).map(|(started, body)| {
         let run = started.run.id.clone();
         let mut response = stream_of(&agent, started, &body);
@@ -75,7 +76,7 @@ pub async fn stream(State(agent): State<Arc<Agent>>, Path(thread): Path<String>,
 }
 
 /// `POST /threads/{t}/runs`.
-pub async fn create(State(agent): State<Arc<Agent>>, Path(thread): Path<String>, bytes: Bytes) -> Response {
+pub async fn create(State(agent): ThisAgent, Path(thread): Path<String>, bytes: Bytes) -> Response {
     answer(create_on(&agent, &thread, &bytes, Origin::Background).map(|(started, _)| {
         let mut response = json_response(StatusCode::OK, &rows::run(agent.dialect, &started.run));
         if agent.dialect != Dialect::Aegra {
@@ -87,7 +88,7 @@ pub async fn create(State(agent): State<Arc<Agent>>, Path(thread): Path<String>,
 }
 
 /// `POST /threads/{t}/runs/wait`.
-pub async fn wait(State(agent): State<Arc<Agent>>, Path(thread): Path<String>, bytes: Bytes) -> Response {
+pub async fn wait(State(agent): ThisAgent, Path(thread): Path<String>, bytes: Bytes) -> Response {
     answer(create_on(&agent, &thread, &bytes, Origin::Waited).map(|(started, _)| {
         let run = started.run.id.clone();
         let mut response = outcome_of(&agent, started);
@@ -106,7 +107,7 @@ fn create_stateless(agent: &Arc<Agent>, bytes: &[u8], origin: Origin) -> Result<
 }
 
 /// `POST /runs/stream`. The Python server's `location` does not exist.
-pub async fn stateless_stream(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
+pub async fn stateless_stream(State(agent): ThisAgent, bytes: Bytes) -> Response {
     answer(create_stateless(&agent, &bytes, Origin::Streamed).map(|(started, body)| {
         let run = started.run.id.clone();
         let javascript = agent.dialect == Dialect::JavaScript;
@@ -126,7 +127,7 @@ pub async fn stateless_stream(State(agent): State<Arc<Agent>>, bytes: Bytes) -> 
 }
 
 /// `POST /runs`.
-pub async fn stateless_create(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
+pub async fn stateless_create(State(agent): ThisAgent, bytes: Bytes) -> Response {
     answer(create_stateless(&agent, &bytes, Origin::Background).map(|(started, _)| {
         let mut response = json_response(StatusCode::OK, &rows::run(agent.dialect, &started.run));
         set_header(&mut response, "content-location", &format!("/runs/{}", started.run.id));
@@ -135,7 +136,7 @@ pub async fn stateless_create(State(agent): State<Arc<Agent>>, bytes: Bytes) -> 
 }
 
 /// `POST /runs/wait`.
-pub async fn stateless_wait(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
+pub async fn stateless_wait(State(agent): ThisAgent, bytes: Bytes) -> Response {
     answer(create_stateless(&agent, &bytes, Origin::Waited).map(|(started, _)| {
         let (thread, run) = (started.run.thread.clone(), started.run.id.clone());
         let mut response = outcome_of(&agent, started);
@@ -159,7 +160,7 @@ fn outcome_of(agent: &Arc<Agent>, started: Started) -> Response {
 }
 
 /// `GET /threads/{t}/runs/{r}/join`.
-pub async fn join(State(agent): State<Arc<Agent>>, Path((thread, run)): Path<(String, String)>) -> Response {
+pub async fn join(State(agent): ThisAgent, Path((thread, run)): Path<(String, String)>) -> Response {
     if let Err(refusal) = agent.check_run_ids(&thread, &run) {
         return *refusal;
     }
@@ -225,7 +226,7 @@ fn patient(agent: &Arc<Agent>, ending: impl Future<Output = Value> + Send + 'sta
 }
 
 /// `GET /threads/{t}/runs`: newest first; on the JavaScript server oldest first, where `limit` is the end index.
-pub async fn list(State(agent): State<Arc<Agent>>, Path(thread): Path<String>, uri: Uri) -> Response {
+pub async fn list(State(agent): ThisAgent, Path(thread): Path<String>, uri: Uri) -> Response {
     if agent.dialect != Dialect::Aegra
         && let Err(refusal) = agent.check_thread(&thread)
     {
@@ -261,7 +262,7 @@ pub async fn list(State(agent): State<Arc<Agent>>, Path(thread): Path<String>, u
 }
 
 /// `GET /threads/{t}/runs/{r}`.
-pub async fn get(State(agent): State<Arc<Agent>>, Path((thread, run)): Path<(String, String)>) -> Response {
+pub async fn get(State(agent): ThisAgent, Path((thread, run)): Path<(String, String)>) -> Response {
     if let Err(refusal) = agent.check_run_ids(&thread, &run) {
         return *refusal;
     }
@@ -273,11 +274,7 @@ pub async fn get(State(agent): State<Arc<Agent>>, Path((thread, run)): Path<(Str
 }
 
 /// `DELETE /threads/{t}/runs/{r}`. A running run continues without its row; Aegra refuses.
-pub async fn delete(
-    State(agent): State<Arc<Agent>>,
-    Path((thread, run)): Path<(String, String)>,
-    uri: Uri,
-) -> Response {
+pub async fn delete(State(agent): ThisAgent, Path((thread, run)): Path<(String, String)>, uri: Uri) -> Response {
     if let Err(refusal) = agent.check_run_ids(&thread, &run) {
         return *refusal;
     }
@@ -300,11 +297,7 @@ pub async fn delete(
 }
 
 /// `POST /threads/{t}/runs/{r}/cancel`.
-pub async fn cancel(
-    State(agent): State<Arc<Agent>>,
-    Path((thread, run)): Path<(String, String)>,
-    uri: Uri,
-) -> Response {
+pub async fn cancel(State(agent): ThisAgent, Path((thread, run)): Path<(String, String)>, uri: Uri) -> Response {
     if let Err(refusal) = agent.check_run_ids(&thread, &run) {
         return *refusal;
     }
@@ -360,7 +353,7 @@ pub async fn cancel(
 }
 
 /// `POST /runs/cancel`: by thread and run ids, or by status on the whole server. The Python server only.
-pub async fn cancel_many(State(agent): State<Arc<Agent>>, uri: Uri, bytes: Bytes) -> Response {
+pub async fn cancel_many(State(agent): ThisAgent, uri: Uri, bytes: Bytes) -> Response {
     answer(agent.body(&bytes).and_then(|body| {
         let wrong = |text: &str| agent.refuse(Problem::Python(StatusCode::UNPROCESSABLE_ENTITY, text.to_owned()));
         let status = body["status"].as_str();

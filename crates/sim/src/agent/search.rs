@@ -1,5 +1,6 @@
 //! Searching and counting threads and assistants, and reading assistants.
 
+use super::ThisAgent;
 use super::check::Page;
 use super::refuse::{Problem, Refusal};
 use super::state::{contains, select};
@@ -11,7 +12,6 @@ use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use serde_json::{Value, json};
 use std::cmp::Ordering;
-use std::sync::Arc;
 use uuid::Uuid;
 
 fn answer(result: Result<Response, Refusal>) -> Response {
@@ -74,7 +74,7 @@ fn found_assistants(agent: &Agent, body: &Value) -> Vec<Value> {
 }
 
 /// `POST /assistants/search`.
-pub async fn assistants(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
+pub async fn assistants(State(agent): ThisAgent, bytes: Bytes) -> Response {
     answer(agent.optional_body(&bytes).and_then(|body| {
         let page = agent.page(&body, &["assistant_id", "created_at", "updated_at", "name", "graph_id"])?;
         Ok(paged(&agent, found_assistants(&agent, &body), &page, "created_at", "assistant_id"))
@@ -82,12 +82,12 @@ pub async fn assistants(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Respon
 }
 
 /// `POST /assistants/count`.
-pub async fn count_assistants(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
+pub async fn count_assistants(State(agent): ThisAgent, bytes: Bytes) -> Response {
     answer(agent.optional_body(&bytes).map(|body| ok(&json!(found_assistants(&agent, &body).len()))))
 }
 
 /// `GET /assistants/{id}`: by id, on the JavaScript server also by the name of its graph.
-pub async fn assistant(State(agent): State<Arc<Agent>>, Path(id): Path<String>) -> Response {
+pub async fn assistant(State(agent): ThisAgent, Path(id): Path<String>) -> Response {
     let is_id = Uuid::try_parse(&id).is_ok();
     if !is_id && agent.dialect != Dialect::JavaScript {
         return *agent.refuse(Problem::NotAnAssistantId(id));
@@ -100,7 +100,7 @@ pub async fn assistant(State(agent): State<Arc<Agent>>, Path(id): Path<String>) 
 }
 
 /// `GET /assistants/{id}/graph`: by id or by name, on Aegra by id only.
-pub async fn drawing(State(agent): State<Arc<Agent>>, Path(id): Path<String>, uri: Uri) -> Response {
+pub async fn drawing(State(agent): ThisAgent, Path(id): Path<String>, uri: Uri) -> Response {
     let is_id = Uuid::try_parse(&id).is_ok();
     if !is_id && agent.dialect == Dialect::Aegra {
         return *agent.refuse(Problem::NotAnAssistantId(id));
@@ -175,7 +175,7 @@ const FIELDS: [&str; 9] = [
 ];
 
 /// `POST /threads/search`.
-pub async fn threads(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
+pub async fn threads(State(agent): ThisAgent, bytes: Bytes) -> Response {
     answer(agent.optional_body(&bytes).and_then(|body| {
         let mut page = agent.page(&body, &["thread_id", "status", "created_at", "updated_at", "state_updated_at"])?;
         agent.check_thread_filters(&body)?;
@@ -242,7 +242,7 @@ fn extracted(row: &Value, paths: &Value) -> Value {
 }
 
 /// `POST /threads/count`.
-pub async fn count_threads(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
+pub async fn count_threads(State(agent): ThisAgent, bytes: Bytes) -> Response {
     answer(agent.optional_body(&bytes).and_then(|body| {
         agent.check_thread_filters(&body)?;
         Ok(ok(&json!(found_threads(&agent, &body)?.len())))

@@ -1,5 +1,6 @@
 //! The store: items in namespaces (acting reference §9).
 
+use super::ThisAgent;
 use super::refuse::{Problem, Refusal};
 use super::state::contains;
 use super::{Agent, empty, json_response, query_pairs, text_response};
@@ -11,7 +12,6 @@ use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 /// An item of the store.
 #[derive(Debug, Clone)]
@@ -72,7 +72,7 @@ impl Agent {
 }
 
 /// `PUT /store/items`.
-pub async fn put(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
+pub async fn put(State(agent): ThisAgent, bytes: Bytes) -> Response {
     answer(agent.body(&bytes).and_then(|body| {
         let (namespace, key) = (labels(&body["namespace"]), body["key"].as_str().unwrap_or_default().to_owned());
         agent.check_labels(&namespace)?;
@@ -107,7 +107,7 @@ pub async fn put(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
 }
 
 /// `GET /store/items?namespace=a.b&key=k`.
-pub async fn get(State(agent): State<Arc<Agent>>, uri: Uri) -> Response {
+pub async fn get(State(agent): ThisAgent, uri: Uri) -> Response {
     answer(agent.asked_namespace(&uri).map(|namespace| {
         let key = query_pairs(&uri).into_iter().find(|(name, _)| name == "key").map(|(_, key)| key).unwrap_or_default();
         let memory = agent.memory();
@@ -124,7 +124,7 @@ pub async fn get(State(agent): State<Arc<Agent>>, uri: Uri) -> Response {
 }
 
 /// `DELETE /store/items`: a success even if there is nothing to delete.
-pub async fn delete(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
+pub async fn delete(State(agent): ThisAgent, bytes: Bytes) -> Response {
     answer(agent.body(&bytes).map(|body| {
         let (namespace, key) = (labels(&body["namespace"]), body["key"].as_str().unwrap_or_default());
         agent.memory().items.retain(|item| item.namespace != namespace || item.key != key);
@@ -136,7 +136,7 @@ pub async fn delete(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
 }
 
 /// `POST /store/items/search`.
-pub async fn search(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
+pub async fn search(State(agent): ThisAgent, bytes: Bytes) -> Response {
     answer(agent.optional_body(&bytes).and_then(|body| {
         let is_operator =
             |value: &Value| value.as_object().is_some_and(|map| map.keys().any(|key| key.starts_with('$')));
@@ -171,7 +171,7 @@ pub async fn search(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
 }
 
 /// `POST /store/namespaces`.
-pub async fn namespaces(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
+pub async fn namespaces(State(agent): ThisAgent, bytes: Bytes) -> Response {
     answer(agent.optional_body(&bytes).and_then(|body| {
         if agent.dialect == Dialect::JavaScript && body["prefix"].as_array().is_some_and(Vec::is_empty) {
             let text = "Namespace is required";

@@ -1,5 +1,6 @@
 //! Threads over REST: creating, reading, changing, copying and deleting them, and their states and histories.
 
+use super::ThisAgent;
 use super::feed::{Ended, Item, Kind};
 use super::history::{self, Asked};
 use super::refuse::{Problem, Refusal};
@@ -25,7 +26,7 @@ fn ok(value: &Value) -> Response {
 }
 
 /// `POST /threads`.
-pub async fn create(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
+pub async fn create(State(agent): ThisAgent, bytes: Bytes) -> Response {
     answer(agent.optional_body(&bytes).and_then(|body| {
         agent.check_fields(&body, &[])?;
         let now = Timestamp::now();
@@ -71,17 +72,12 @@ fn of_thread(agent: &Agent, id: &str, read: impl FnOnce(&Thread) -> Result<Value
 }
 
 /// `GET /threads/{t}`.
-pub async fn get(State(agent): State<Arc<Agent>>, Path(id): Path<String>) -> Response {
+pub async fn get(State(agent): ThisAgent, Path(id): Path<String>) -> Response {
     of_thread(&agent, &id, |thread| Ok(rows::thread(agent.dialect, thread)))
 }
 
 /// `PATCH /threads/{t}`: metadata is merged. The Python server accepts a wish for an empty response.
-pub async fn patch(
-    State(agent): State<Arc<Agent>>,
-    Path(id): Path<String>,
-    headers: HeaderMap,
-    bytes: Bytes,
-) -> Response {
+pub async fn patch(State(agent): ThisAgent, Path(id): Path<String>, headers: HeaderMap, bytes: Bytes) -> Response {
     answer(agent.body(&bytes).and_then(|body| {
         agent.check_ttl(&body)?;
         agent.with_thread(&id, |thread| {
@@ -96,7 +92,7 @@ pub async fn patch(
 }
 
 /// `DELETE /threads/{t}`, also while runs are active.
-pub async fn delete(State(agent): State<Arc<Agent>>, Path(id): Path<String>) -> Response {
+pub async fn delete(State(agent): ThisAgent, Path(id): Path<String>) -> Response {
     answer(agent.check_thread_id(&id, false).and_then(|()| {
         let removed = agent.memory().threads.remove(&id);
         let thread = removed.ok_or_else(|| agent.refuse(Problem::NoThread(id.clone())))?;
@@ -110,7 +106,7 @@ pub async fn delete(State(agent): State<Arc<Agent>>, Path(id): Path<String>) -> 
 }
 
 /// `POST /threads/prune`: deletes several threads. The Python server only.
-pub async fn prune(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
+pub async fn prune(State(agent): ThisAgent, bytes: Bytes) -> Response {
     answer(agent.body(&bytes).and_then(|body| {
         if body["strategy"] == "keep_latest" {
             let text = "keep_latest strategy is not supported in in-memory runtime";
@@ -128,7 +124,7 @@ pub async fn prune(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
 }
 
 /// `POST /threads/{t}/copy`.
-pub async fn copy(State(agent): State<Arc<Agent>>, Path(id): Path<String>) -> Response {
+pub async fn copy(State(agent): ThisAgent, Path(id): Path<String>) -> Response {
     answer(
         agent.check_thread(&id).map(|()| ok(&rows::thread(agent.dialect, &agent.copy_thread(&id, Timestamp::now())))),
     )
@@ -174,12 +170,12 @@ fn state_of(agent: &Agent, thread: &Thread, asked: Option<&str>) -> Value {
 }
 
 /// `GET /threads/{t}/state`.
-pub async fn state(State(agent): State<Arc<Agent>>, Path(id): Path<String>) -> Response {
+pub async fn state(State(agent): ThisAgent, Path(id): Path<String>) -> Response {
     of_thread(&agent, &id, |thread| Ok(state_of(&agent, thread, None)))
 }
 
 /// `GET /threads/{t}/state/{checkpoint}`.
-pub async fn state_at(State(agent): State<Arc<Agent>>, Path((id, checkpoint)): Path<(String, String)>) -> Response {
+pub async fn state_at(State(agent): ThisAgent, Path((id, checkpoint)): Path<(String, String)>) -> Response {
     if agent.dialect == Dialect::JavaScript && Uuid::try_parse(&checkpoint).is_err() {
         return *agent.refuse(Problem::BadCheckpointId);
     }
@@ -192,7 +188,7 @@ pub async fn state_at(State(agent): State<Arc<Agent>>, Path((id, checkpoint)): P
 }
 
 /// `POST /threads/{t}/state/checkpoint`.
-pub async fn state_at_post(State(agent): State<Arc<Agent>>, Path(id): Path<String>, bytes: Bytes) -> Response {
+pub async fn state_at_post(State(agent): ThisAgent, Path(id): Path<String>, bytes: Bytes) -> Response {
     answer(agent.body(&bytes).map(|body| {
         let asked = body["checkpoint"]["checkpoint_id"].as_str();
         of_thread(&agent, &id, |thread| Ok(state_of(&agent, thread, asked)))
@@ -200,7 +196,7 @@ pub async fn state_at_post(State(agent): State<Arc<Agent>>, Path(id): Path<Strin
 }
 
 /// `POST /threads/{t}/state`: a manual state edit.
-pub async fn update_state(State(agent): State<Arc<Agent>>, Path(id): Path<String>, bytes: Bytes) -> Response {
+pub async fn update_state(State(agent): ThisAgent, Path(id): Path<String>, bytes: Bytes) -> Response {
     answer(agent.body(&bytes).and_then(|body| {
         agent.check_thread(&id)?;
         if agent.dialect == Dialect::Aegra && body["values"].is_null() {
@@ -235,7 +231,7 @@ pub async fn update_state(State(agent): State<Arc<Agent>>, Path(id): Path<String
 }
 
 /// `GET /threads/{t}/history`. The default `limit` is 1 on the Python server and 10 on the others.
-pub async fn history_get(State(agent): State<Arc<Agent>>, Path(id): Path<String>, uri: Uri) -> Response {
+pub async fn history_get(State(agent): ThisAgent, Path(id): Path<String>, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     let value = |key: &str| pairs.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value.clone());
     answer(history::limit(&agent, value("limit").as_deref()).and_then(|limit| {
@@ -248,7 +244,7 @@ pub async fn history_get(State(agent): State<Arc<Agent>>, Path(id): Path<String>
 }
 
 /// `POST /threads/{t}/history`.
-pub async fn history_post(State(agent): State<Arc<Agent>>, Path(id): Path<String>, bytes: Bytes) -> Response {
+pub async fn history_post(State(agent): ThisAgent, Path(id): Path<String>, bytes: Bytes) -> Response {
     answer(agent.optional_body(&bytes).and_then(|body| {
         let asked = history::read(&agent, &body)?;
         Ok(of_thread(&agent, &id, |thread| Ok(history::list(agent.dialect, thread, &asked))))

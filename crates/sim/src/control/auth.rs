@@ -3,6 +3,7 @@
 //! Every region begins with four providers, one for each answer of `authenticate` (see [`TokenStore::new`]). A client secret is
 //! taken and forgotten; a token's own text leaves only by `authenticate` and `wait`.
 
+use super::ThisControl;
 use super::query::{required, text};
 use super::shape::{Field, Shape, body, may, must, null};
 use super::sign_in::SignIn;
@@ -224,7 +225,7 @@ pub fn routes() -> Router<Arc<ControlServer>> {
         .route("/v2/auth/agents/{agent}/connections/{connection}", delete(disconnect))
 }
 
-async fn providers(State(plane): State<Arc<ControlServer>>) -> Response {
+async fn providers(State(plane): ThisControl) -> Response {
     ok(&json!(plane.vault().providers))
 }
 
@@ -239,7 +240,7 @@ fn add_provider(plane: &ControlServer, asked: &Value) -> Result<Response, Refusa
     Ok(ok(&json!(vault.providers.last())))
 }
 
-async fn create(State(plane): State<Arc<ControlServer>>, bytes: Bytes) -> Response {
+async fn create(State(plane): ThisControl, bytes: Bytes) -> Response {
     answer(body(&bytes, CREATE).and_then(|mut asked| {
         asked["mcp_server_url"] = Value::Null;
         add_provider(&plane, &asked)
@@ -247,7 +248,7 @@ async fn create(State(plane): State<Arc<ControlServer>>, bytes: Bytes) -> Respon
 }
 
 /// Reads an MCP server's metadata. Here every http address has some.
-async fn discover(State(plane): State<Arc<ControlServer>>, bytes: Bytes) -> Response {
+async fn discover(State(plane): ThisControl, bytes: Bytes) -> Response {
     answer(body(&bytes, DISCOVER).and_then(|mut asked| {
         let address = asked["mcp_server_url"].as_str().and_then(|text| url::Url::parse(text).ok());
         let Some(address) = address.filter(|url| url.scheme().starts_with("http") && url.has_host()) else {
@@ -266,11 +267,11 @@ async fn discover(State(plane): State<Arc<ControlServer>>, bytes: Bytes) -> Resp
     }))
 }
 
-async fn provider(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>) -> Response {
+async fn provider(State(plane): ThisControl, Path(id): Path<String>) -> Response {
     answer(plane.vault().provider(&id).map(|found| ok(&json!(found))))
 }
 
-async fn change(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>, bytes: Bytes) -> Response {
+async fn change(State(plane): ThisControl, Path(id): Path<String>, bytes: Bytes) -> Response {
     answer(body(&bytes, PATCH).and_then(|asked| {
         let mut vault = plane.vault();
         let found = vault.providers.iter_mut().find(|one| one["provider_id"] == id.as_str());
@@ -285,7 +286,7 @@ async fn change(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>,
     }))
 }
 
-async fn remove(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>) -> Response {
+async fn remove(State(plane): ThisControl, Path(id): Path<String>) -> Response {
     let mut vault = plane.vault();
     if let Err(refusal) = vault.provider(&id) {
         return *refusal;
@@ -295,7 +296,7 @@ async fn remove(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>)
     ok(&json!({"message": format!("OAuth provider '{id}' deleted successfully")}))
 }
 
-async fn tokens(State(plane): State<Arc<ControlServer>>, uri: Uri) -> Response {
+async fn tokens(State(plane): ThisControl, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     let wanted = text(&pairs, "provider_id");
     let vault = plane.vault();
@@ -303,7 +304,7 @@ async fn tokens(State(plane): State<Arc<ControlServer>>, uri: Uri) -> Response {
     ok(&json!(vault.tokens.iter().filter(fits).map(Token::summary).collect::<Vec<_>>()))
 }
 
-async fn revoke(State(plane): State<Arc<ControlServer>>, uri: Uri) -> Response {
+async fn revoke(State(plane): ThisControl, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     answer(required(&pairs, "provider_id").map(|provider| {
         plane.vault().drop_tokens(|token| token.provider == provider);
@@ -311,7 +312,7 @@ async fn revoke(State(plane): State<Arc<ControlServer>>, uri: Uri) -> Response {
     }))
 }
 
-async fn exists(State(plane): State<Arc<ControlServer>>, uri: Uri) -> Response {
+async fn exists(State(plane): ThisControl, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     answer(required(&pairs, "provider_id").map(|provider| has_token(&plane, provider)))
 }
@@ -320,11 +321,11 @@ fn has_token(plane: &ControlServer, provider: &str) -> Response {
     ok(&json!({"has_token": plane.vault().tokens.iter().any(|token| token.provider == provider)}))
 }
 
-async fn slack_exists(State(plane): State<Arc<ControlServer>>) -> Response {
+async fn slack_exists(State(plane): ThisControl) -> Response {
     has_token(&plane, "slack")
 }
 
-async fn revoke_slack(State(plane): State<Arc<ControlServer>>) -> Response {
+async fn revoke_slack(State(plane): ThisControl) -> Response {
     plane.vault().drop_tokens(|token| token.provider == "slack");
     ok(&json!({"message": "Workspace Slack token deleted"}))
 }
@@ -334,7 +335,7 @@ fn place(vault: &TokenStore, id: &str) -> Result<usize, Refusal> {
     vault.tokens.iter().position(|token| token.id == id).ok_or_else(|| missing("OAuth token", id))
 }
 
-async fn forget(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>) -> Response {
+async fn forget(State(plane): ThisControl, Path(id): Path<String>) -> Response {
     let mut vault = plane.vault();
     answer(place(&vault, &id).map(|_| {
         vault.drop_tokens(|token| token.id == id);
@@ -342,7 +343,7 @@ async fn forget(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>)
     }))
 }
 
-async fn describe(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>, bytes: Bytes) -> Response {
+async fn describe(State(plane): ThisControl, Path(id): Path<String>, bytes: Bytes) -> Response {
     answer(body(&bytes, METADATA).and_then(|asked| {
         let mut vault = plane.vault();
         let at = place(&vault, &id)?;
@@ -357,13 +358,13 @@ async fn describe(State(plane): State<Arc<ControlServer>>, Path(id): Path<String
     }))
 }
 
-async fn connections(State(plane): State<Arc<ControlServer>>, Path(agent): Path<String>) -> Response {
+async fn connections(State(plane): ThisControl, Path(agent): Path<String>) -> Response {
     let vault = plane.vault();
     let all: Vec<&Object> = vault.connections.iter().filter(|one| one["agent_id"] == agent.as_str()).collect();
     ok(&json!({"data": all}))
 }
 
-async fn connect(State(plane): State<Arc<ControlServer>>, Path(agent): Path<String>, bytes: Bytes) -> Response {
+async fn connect(State(plane): ThisControl, Path(agent): Path<String>, bytes: Bytes) -> Response {
     answer(body(&bytes, CONNECT).and_then(|asked| {
         let mut vault = plane.vault();
         let at = place(&vault, asked["oauth_token_id"].as_str().unwrap_or_default())?;
@@ -372,7 +373,7 @@ async fn connect(State(plane): State<Arc<ControlServer>>, Path(agent): Path<Stri
     }))
 }
 
-async fn disconnect(State(plane): State<Arc<ControlServer>>, Path((agent, id)): Path<(String, String)>) -> Response {
+async fn disconnect(State(plane): ThisControl, Path((agent, id)): Path<(String, String)>) -> Response {
     let mut vault = plane.vault();
     let is = |one: &Object| one["agent_id"] == agent.as_str() && one["id"] == id.as_str();
     if !vault.connections.iter().any(is) {

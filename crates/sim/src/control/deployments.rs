@@ -1,5 +1,6 @@
 //! Deployments over REST: listing, creating, changing, deleting, and where an upload goes.
 
+use super::ThisControl;
 use super::query::{flag, number, offset, path_uuid, text, uuids, word};
 use super::rules::{self, Draft, bad};
 use super::shape::body;
@@ -13,7 +14,6 @@ use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 /// All fields of `source_config`.
 const SOURCE_FIELDS: [&str; 10] = [
@@ -91,7 +91,7 @@ fn unknown(id: &str) -> Refusal {
 }
 
 /// `GET /v2/deployments`.
-pub async fn list(State(plane): State<Arc<ControlServer>>, uri: Uri) -> Response {
+pub async fn list(State(plane): ThisControl, uri: Uri) -> Response {
     answer(listed(&plane, &query_pairs(&uri)))
 }
 
@@ -126,18 +126,18 @@ fn listed(plane: &ControlServer, pairs: &[(String, String)]) -> Result<Response,
 }
 
 /// `GET /v2/deployments/{id}`.
-pub async fn get(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>) -> Response {
+pub async fn get(State(plane): ThisControl, Path(id): Path<String>) -> Response {
     answer(with(&plane, &id, |deployment| Ok(shown(&plane, deployment).unwrap_or_default())).map(|one| ok(&one)))
 }
 
 /// `GET /v2/deployments/free-count`.
-pub async fn free_count(State(plane): State<Arc<ControlServer>>) -> Response {
+pub async fn free_count(State(plane): ThisControl) -> Response {
     let free = plane.deployments().iter().filter(|one| one.config["deployment_type"] == "dev_free").count();
     ok(&json!({"count": free}))
 }
 
 /// `POST /v2/deployments`.
-pub async fn create(State(plane): State<Arc<ControlServer>>, bytes: Bytes) -> Response {
+pub async fn create(State(plane): ThisControl, bytes: Bytes) -> Response {
     let for_agent = serde_json::from_slice::<Value>(&bytes).is_ok_and(|asked| asked["agent"].is_object());
     let fields = match plane.dialect {
         Dialect::Contract => bodies::CREATE_BY_CONTRACT,
@@ -244,7 +244,7 @@ pub fn patch_body(plane: &ControlServer, bytes: &[u8]) -> Result<Value, Refusal>
 }
 
 /// `PATCH /v2/deployments/{id}`.
-pub async fn patch(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>, bytes: Bytes) -> Response {
+pub async fn patch(State(plane): ThisControl, Path(id): Path<String>, bytes: Bytes) -> Response {
     answer(patch_body(&plane, &bytes).and_then(|asked| {
         with(&plane, &id, |deployment| {
             change(&plane, deployment, &asked)?;
@@ -311,7 +311,7 @@ pub fn repeat(deployment: &mut Deployment) {
 }
 
 /// `PATCH /v2/deployments/{id}/resource-tiers`: rolls out as a new revision.
-pub async fn resource_tiers(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>, bytes: Bytes) -> Response {
+pub async fn resource_tiers(State(plane): ThisControl, Path(id): Path<String>, bytes: Bytes) -> Response {
     answer(body(&bytes, bodies::RESOURCE_TIERS).and_then(|asked| {
         with(&plane, &id, |deployment| {
             if asked["compute_tier"].is_null() && asked["database_tier"].is_null() {
@@ -350,7 +350,7 @@ fn soft_delete(plane: &ControlServer, deployment: &mut Deployment, with_tracing:
 }
 
 /// `DELETE /v2/deployments/{id}`: it can still be read for a while.
-pub async fn delete(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>, uri: Uri) -> Response {
+pub async fn delete(State(plane): ThisControl, Path(id): Path<String>, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     answer(with(&plane, &id, |deployment| {
         let with_tracing = flag(&pairs, "delete_tracing_project")?.unwrap_or(false);
@@ -365,7 +365,7 @@ pub async fn delete(State(plane): State<Arc<ControlServer>>, Path(id): Path<Stri
 
 /// `DELETE /v2/deployments?deployment_ids=…`: 200 where all were found, 207 where some were. The real bodies are
 /// unknown.
-pub async fn delete_many(State(plane): State<Arc<ControlServer>>, uri: Uri) -> Response {
+pub async fn delete_many(State(plane): ThisControl, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     let deleted = || {
         let asked = uuids(&pairs, "deployment_ids")?;
@@ -385,7 +385,7 @@ pub async fn delete_many(State(plane): State<Arc<ControlServer>>, uri: Uri) -> R
 }
 
 /// `POST /v2/deployments/{id}/upload-url`.
-pub async fn upload_url(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>) -> Response {
+pub async fn upload_url(State(plane): ThisControl, Path(id): Path<String>) -> Response {
     answer(with(&plane, &id, |deployment| {
         let object = format!("uploads/{}-{}.tar.gz", deployment.name, stable_hex(&uuid4(), 12));
         plane.give_out(&object);
@@ -397,7 +397,7 @@ pub async fn upload_url(State(plane): State<Arc<ControlServer>>, Path(id): Path<
 }
 
 /// `POST /v2/deployments/{id}/push-token`.
-pub async fn push_token(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>) -> Response {
+pub async fn push_token(State(plane): ThisControl, Path(id): Path<String>) -> Response {
     answer(with(&plane, &id, |deployment| {
         if deployment.source != "internal_docker" {
             return Err(bad("Push tokens are only available for 'internal_docker' source deployments."));

@@ -1,5 +1,6 @@
 //! The GitHub integrations of a workspace and the repositories that they see, in both generations of the API.
 
+use super::ThisControl;
 use super::query::{number, path_uuid, text};
 use super::{ControlServer, Refusal, answer, ok};
 use crate::agent::{detail, query_pairs};
@@ -75,11 +76,11 @@ fn installations(all: &[Installation]) -> Response {
     ok(&json!(list))
 }
 
-async fn github(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>) -> Response {
+async fn github(State(plane): ThisControl, Path(id): Path<String>) -> Response {
     answer(repositories(&plane, GITHUB, &id).map(|all| ok(&json!(all))))
 }
 
-async fn forge(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>) -> Response {
+async fn forge(State(plane): ThisControl, Path(id): Path<String>) -> Response {
     answer(repositories(&plane, FORGE, &id).map(|all| ok(&json!(all))))
 }
 
@@ -95,7 +96,7 @@ fn unknown(id: &str) -> Refusal {
 
 /// `GET /v2/integrations/github/installations/{id}/repositories`. Whether the id is the integration's or GitHub's own
 /// number is not documented: both are taken.
-async fn page(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>, uri: Uri) -> Response {
+async fn page(State(plane): ThisControl, Path(id): Path<String>, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     let paged = || {
         let size = number(&pairs, "page_size", 1, 100, 20)?;

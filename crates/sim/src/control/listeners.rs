@@ -1,5 +1,6 @@
 //! Listeners: the installations in a customer's own cluster through which deployments run there.
 
+use super::ThisControl;
 use super::query::{number, offset, path_uuid};
 use super::shape::{Field, Shape, body, must, null};
 use super::timetable::Object;
@@ -81,7 +82,7 @@ fn with<R>(plane: &ControlServer, id: &str, act: impl FnOnce(&mut Vec<Object>, u
     }
 }
 
-async fn list(State(plane): State<Arc<ControlServer>>, uri: Uri) -> Response {
+async fn list(State(plane): ThisControl, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     let listed = || {
         let limit = number(&pairs, "limit", 1, 100, 20)?;
@@ -93,7 +94,7 @@ async fn list(State(plane): State<Arc<ControlServer>>, uri: Uri) -> Response {
     answer(listed())
 }
 
-async fn create(State(plane): State<Arc<ControlServer>>, bytes: Bytes) -> Response {
+async fn create(State(plane): ThisControl, bytes: Bytes) -> Response {
     let made = || {
         let asked = body(&bytes, CREATE)?;
         allowed(&plane)?;
@@ -113,11 +114,11 @@ async fn create(State(plane): State<Arc<ControlServer>>, bytes: Bytes) -> Respon
     answer(made())
 }
 
-async fn read(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>) -> Response {
+async fn read(State(plane): ThisControl, Path(id): Path<String>) -> Response {
     answer(with(&plane, &id, |all, at| ok(&json!(all[at]))))
 }
 
-async fn patch(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>, bytes: Bytes) -> Response {
+async fn patch(State(plane): ThisControl, Path(id): Path<String>, bytes: Bytes) -> Response {
     let changed = || {
         let asked = body(&bytes, PATCH)?;
         with(&plane, &id, |all, at| {
@@ -134,7 +135,7 @@ async fn patch(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>, 
     answer(changed())
 }
 
-async fn delete(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>) -> Response {
+async fn delete(State(plane): ThisControl, Path(id): Path<String>) -> Response {
     answer(with(&plane, &id, |all, at| {
         all.remove(at);
         empty(StatusCode::NO_CONTENT)

@@ -1,5 +1,6 @@
 //! Logs over REST, in both generations of the API.
 
+use super::ThisControl;
 use super::deployments::with;
 use super::logs::{self, Line, WantedRevision};
 use super::query::{number, required, text, word};
@@ -15,7 +16,6 @@ use axum::http::Uri;
 use axum::response::Response;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 /// Seconds between the rollout of an unused deployment and the end of its server log, in real time.
 const USED: f64 = 600.0;
@@ -62,25 +62,17 @@ fn revision_v1(
 }
 
 /// `POST /v1/projects/{id}/revisions/{revision}/build_logs`.
-pub async fn build_v1(
-    State(plane): State<Arc<ControlServer>>,
-    Path(of): Path<(String, String)>,
-    bytes: Bytes,
-) -> Response {
+pub async fn build_v1(State(plane): ThisControl, Path(of): Path<(String, String)>, bytes: Bytes) -> Response {
     revision_v1(&plane, of, &bytes, logs::build)
 }
 
 /// `POST /v1/projects/{id}/revisions/{revision}/deploy_logs`.
-pub async fn server_v1(
-    State(plane): State<Arc<ControlServer>>,
-    Path(of): Path<(String, String)>,
-    bytes: Bytes,
-) -> Response {
+pub async fn server_v1(State(plane): ThisControl, Path(of): Path<(String, String)>, bytes: Bytes) -> Response {
     revision_v1(&plane, of, &bytes, logs::server)
 }
 
 /// `POST /v1/projects/{id}/deploy_logs`: of the revision that serves.
-pub async fn deployment_v1(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>, bytes: Bytes) -> Response {
+pub async fn deployment_v1(State(plane): ThisControl, Path(id): Path<String>, bytes: Bytes) -> Response {
     answer(with(&plane, &id, |deployment| v1_page(&plane, &serving(&plane, deployment), &bytes)))
 }
 
@@ -130,7 +122,7 @@ fn cursor(found: &[Value], wanted: &WantedRevision, next: String) -> Value {
 
 /// `GET /v2/deployments/{id}/revisions/{revision}/logs`.
 pub async fn revision_v2(
-    State(plane): State<Arc<ControlServer>>,
+    State(plane): ThisControl,
     Path((id, revision)): Path<(String, String)>,
     uri: Uri,
 ) -> Response {
@@ -149,7 +141,7 @@ pub async fn revision_v2(
 }
 
 /// `GET /v2/deployment-logs`.
-pub async fn deployment_v2(State(plane): State<Arc<ControlServer>>, uri: Uri) -> Response {
+pub async fn deployment_v2(State(plane): ThisControl, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     answer(required(&pairs, "deployment_id").and_then(|id| {
         with(&plane, id, |deployment| {

@@ -36,6 +36,9 @@ use uuid::Uuid;
 /// An error response, boxed because it is rare and large.
 type Refusal = Box<Response>;
 
+/// The server of a request.
+type ThisControl = axum::extract::State<Arc<ControlServer>>;
+
 /// A control plane.
 #[derive(Debug)]
 pub struct ControlServer {

@@ -1,5 +1,6 @@
 //! Revisions over REST: listing, making, redeploying, interrupting.
 
+use super::ThisControl;
 use super::deployments::{add_revision, change, patch_body, repeat, with};
 use super::query::{flag, number, offset, path_uuid, text};
 use super::timetable::{Deployment, Phase, Revision, phases};
@@ -11,7 +12,6 @@ use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 fn shown(plane: &ControlServer, revision: &Revision, phase: &Phase) -> Value {
     let full = revision.json(phase);
@@ -31,7 +31,7 @@ pub fn find<'a>(plane: &ControlServer, deployment: &'a Deployment, id: &str) -> 
 }
 
 /// `GET /v2/deployments/{id}/revisions`, newest first.
-pub async fn list(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>, uri: Uri) -> Response {
+pub async fn list(State(plane): ThisControl, Path(id): Path<String>, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     answer(with(&plane, &id, |deployment| {
         let limit = number(&pairs, "limit", 1, 100, 20)?;
@@ -58,7 +58,7 @@ pub async fn list(State(plane): State<Arc<ControlServer>>, Path(id): Path<String
 }
 
 /// `GET /v2/deployments/{id}/revisions/{revision}`.
-pub async fn get(State(plane): State<Arc<ControlServer>>, Path((id, revision)): Path<(String, String)>) -> Response {
+pub async fn get(State(plane): ThisControl, Path((id, revision)): Path<(String, String)>) -> Response {
     answer(with(&plane, &id, |deployment| {
         let (revision, phase) = find(&plane, deployment, &revision)?;
         Ok(ok(&shown(&plane, revision, &phase)))
@@ -66,7 +66,7 @@ pub async fn get(State(plane): State<Arc<ControlServer>>, Path((id, revision)): 
 }
 
 /// `POST /v2/deployments/{id}/revisions`: always makes one.
-pub async fn create(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>, bytes: Bytes) -> Response {
+pub async fn create(State(plane): ThisControl, Path(id): Path<String>, bytes: Bytes) -> Response {
     answer(patch_body(&plane, &bytes).and_then(|asked| {
         with(&plane, &id, |deployment| {
             if !change(&plane, deployment, &asked)? {
@@ -80,10 +80,7 @@ pub async fn create(State(plane): State<Arc<ControlServer>>, Path(id): Path<Stri
 }
 
 /// `POST …/redeploy`: the same source again, as a new revision; answers the deployment.
-pub async fn redeploy(
-    State(plane): State<Arc<ControlServer>>,
-    Path((id, revision)): Path<(String, String)>,
-) -> Response {
+pub async fn redeploy(State(plane): ThisControl, Path((id, revision)): Path<(String, String)>) -> Response {
     answer(with(&plane, &id, |deployment| {
         let found = find(&plane, deployment, &revision)?.0.clone();
         add_revision(deployment, &found.source, found.config);
@@ -95,10 +92,7 @@ pub async fn redeploy(
 }
 
 /// `POST …/interrupt` and `…/interruption`: interrupts what is in progress, and the next in the queue continues.
-pub async fn interrupt(
-    State(plane): State<Arc<ControlServer>>,
-    Path((id, revision)): Path<(String, String)>,
-) -> Response {
+pub async fn interrupt(State(plane): ThisControl, Path((id, revision)): Path<(String, String)>) -> Response {
     answer(with(&plane, &id, |deployment| {
         let (found, phase) = find(&plane, deployment, &revision)?;
         let over =

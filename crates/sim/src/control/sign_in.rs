@@ -1,5 +1,6 @@
 //! Signing in with a provider: `authenticate`, the wait, the provider's page, and the callbacks.
 
+use super::ThisControl;
 use super::auth::{Token, TokenStore};
 use super::query::whole;
 use super::shape::{Field, Shape, body, may, must, null};
@@ -81,7 +82,7 @@ pub fn routes() -> Router<Arc<ControlServer>> {
 }
 
 /// `POST /v2/auth/authenticate`. `check_only` begins nothing; `force_new` always does.
-pub async fn authenticate(State(plane): State<Arc<ControlServer>>, bytes: Bytes) -> Response {
+pub async fn authenticate(State(plane): ThisControl, bytes: Bytes) -> Response {
     answer(body(&bytes, AUTHENTICATE).and_then(|asked| begun(&plane, &asked)))
 }
 
@@ -136,7 +137,7 @@ fn page_of(plane: &ControlServer, provider: &str, id: &str) -> Option<String> {
 
 /// `GET /v2/auth/wait/{id}`: a long poll. The wait is scaled by the simulator's speed, but never longer than requested.
 /// `pending` is the answer where no time was given to wait in.
-async fn wait(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>, uri: Uri) -> Response {
+async fn wait(State(plane): ThisControl, Path(id): Path<String>, uri: Uri) -> Response {
     let seconds = match whole(&query_pairs(&uri), "timeout", 30) {
         Ok(seconds) => seconds.clamp(0, LONGEST),
         Err(refusal) => return *refusal,
@@ -176,7 +177,7 @@ fn complete(plane: &ControlServer, id: &str) -> Result<(), Refusal> {
 }
 
 /// `GET /oauth/{provider}?state=…`: the provider's own page, where a visit is consent.
-pub async fn consent(State(plane): State<Arc<ControlServer>>, uri: Uri) -> Response {
+pub async fn consent(State(plane): ThisControl, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     match complete(&plane, super::query::text(&pairs, "state").unwrap_or_default()) {
         Ok(()) => {
@@ -188,7 +189,7 @@ pub async fn consent(State(plane): State<Arc<ControlServer>>, uri: Uri) -> Respo
 }
 
 /// `GET /v2/auth/callback/{provider}` and `…/setup/{provider}`: where a provider sends the browser back to.
-async fn called_back(State(plane): State<Arc<ControlServer>>, Path(provider): Path<String>, uri: Uri) -> Response {
+async fn called_back(State(plane): ThisControl, Path(provider): Path<String>, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     let text = |name: &str| super::query::text(&pairs, name);
     let done = || {
@@ -206,7 +207,7 @@ async fn called_back(State(plane): State<Arc<ControlServer>>, Path(provider): Pa
 }
 
 /// `POST /v2/auth/callback/{provider}`: the same, called by the web application.
-async fn finalize(State(plane): State<Arc<ControlServer>>, Path(provider): Path<String>, bytes: Bytes) -> Response {
+async fn finalize(State(plane): ThisControl, Path(provider): Path<String>, bytes: Bytes) -> Response {
     answer(body(&bytes, FINALIZE).and_then(|asked| {
         plane.vault().provider(&provider)?;
         complete(&plane, asked["state"].as_str().unwrap_or_default())?;

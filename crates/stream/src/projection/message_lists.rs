@@ -97,7 +97,7 @@ impl Messages {
         let current = self.apply_messages(&list[first..], &context, &MessageOrigin::default(), earlier, None);
         let state: Vec<u64> = current.iter().map(|(_, number)| *number).collect();
         self.set_state(current, &context);
-        // An older state tells where removed messages stood, but a loaded state decides about its own messages.
+        // An older state has the places of removed messages, but a loaded state decides about its own messages.
         if !context.is_outdated || self.is_arranged(state.iter().filter(|n| self.order.loaded.contains(n))) {
             self.arrange(&state);
         }

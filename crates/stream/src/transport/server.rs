@@ -68,7 +68,7 @@ pub(crate) async fn kind(server: &AgentServer, known: &mut Option<ServerKind>) -
     }
 }
 
-/// Returns whether an error means that the server lacks the endpoint rather than the object. A server without a known
+/// Returns whether an error means that the endpoint is missing rather than the object. A server without a known
 /// `/info` may only offer the contract's endpoints, which don't include threads, runs or their lists.
 pub async fn is_endpoint_missing(
     server: &AgentServer,

@@ -60,9 +60,9 @@ pub fn header(app: &App, canvas: &mut Canvas<'_>, area: Area) {
 /// then only the tabs around the current one are shown, then the ages are hidden. A problem is always visible.
 pub(super) fn header_layout(app: &App, width: u16) -> Header {
     let is_brief = width < WIDE_COUNTERS;
-    let mut start = Line::of(Tone::Strong, " runtail").with(Tone::Plain, "  ");
+    let mut start = Line::strong(" runtail").with_plain("  ");
     if app.session.settings.demo {
-        start.push(Tone::Accent, if is_brief { "DEMO " } else { "DEMO  " });
+        start.push_accent(if is_brief { "DEMO " } else { "DEMO  " });
     }
     let is_first_run = matches!(app.overlays.first(), Some(Overlay::FirstRun(_)));
     let health: Vec<Health> = app.session.profiles.iter().map(|profile| health(app, profile)).collect();
@@ -274,9 +274,9 @@ fn server_health<'a>(app: &'a App, profile: &'a str) -> (Option<&'a ApiError>, b
 
 /// Draws the last line: the text being typed, or the key hints with the newest notice at the right.
 pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
-    let mut line = Line::of(Tone::Plain, " ");
+    let mut line = Line::plain(" ");
     if let Some(prompt) = &app.prompt {
-        line.push(Tone::Accent, prompt.sign);
+        line.push_accent(prompt.sign);
         push_input(&mut line, &prompt.input);
         let is_search = app.overlays.is_empty() && app.pane_context() == Context::Server;
         let saved = app.session.prefs.searches.iter().filter(|_| is_search && prompt.input.is_empty());
@@ -326,7 +326,7 @@ fn notice_line(app: &App, width: u16) -> Option<Line> {
     let mut line = Line::new();
     match notice.news {
         Some(role) => line.push(tones(role).0, &format!("{} ", role.glyph())),
-        None if notice.error => line.push(Tone::Bad, "✗ "),
+        None if notice.error => line.push_bad("✗ "),
         None => {}
     }
     let key = app.session.key("app.notices");
@@ -337,14 +337,14 @@ fn notice_line(app: &App, width: u16) -> Option<Line> {
         (None, true) => format!("   {key} details"),
         (None, false) => String::new(),
     };
-    line.push(Tone::Plain, &text::fit(&text::clean(first), room.saturating_sub(text::width(&hint))));
-    line.push(Tone::Dim, &hint);
+    line.push_plain(&text::fit(&text::clean(first), room.saturating_sub(text::width(&hint))));
+    line.push_dim(&hint);
     Some(line)
 }
 
 /// Returns the key hints that fit. The last two, commands and help, stay.
 fn hint_line(app: &App, width: usize) -> Line {
-    let mut line = Line::of(Tone::Plain, " ");
+    let mut line = Line::plain(" ");
     let mut all = hints(app);
     let room =
         |all: &[(String, &str)]| all.iter().map(|(key, label)| text::width(key) + label.len() + 3).sum::<usize>();
@@ -352,9 +352,9 @@ fn hint_line(app: &App, width: usize) -> Line {
         all.remove(all.len().saturating_sub(3).min(all.len() - 2));
     }
     for (n, (key, label)) in all.into_iter().enumerate() {
-        line.push(Tone::Plain, if n > 0 { "  " } else { "" });
+        line.push_plain(if n > 0 { "  " } else { "" });
         line.push(Tone::Key, &key);
-        line.push(Tone::Dim, &format!(" {label}"));
+        line.push_dim(&format!(" {label}"));
     }
     line
 }
@@ -362,7 +362,7 @@ fn hint_line(app: &App, width: usize) -> Line {
 /// Appends the text of an input field with its cursor.
 fn push_input(line: &mut Line, input: &TextInput) {
     let (before, after) = input.around_cursor();
-    line.push(Tone::Strong, &text::visible(before));
-    line.push(Tone::Accent, "▏");
-    line.push(Tone::Strong, &text::visible(after));
+    line.push_strong(&text::visible(before));
+    line.push_accent("▏");
+    line.push_strong(&text::visible(after));
 }

@@ -57,7 +57,7 @@ impl Shown {
         }
         // A marker shows unseen events, because color alone is not accessible.
         if self.has_news && !self.is_current {
-            line.push(Tone::Moving, "*");
+            line.push_moving("*");
         }
         if self.is_preview {
             line.push(tone, "›");
@@ -200,7 +200,7 @@ pub(super) fn fitted(tabs: &[Shown], width: usize, is_brief: bool) -> Fitted {
         }
     }
     let number = if tabs.len() > 1 { format!("{}/{} ", at + 1, tabs.len()) } else { String::new() };
-    let mut line = Line::of(Tone::Dim, &number);
+    let mut line = Line::dim(&number);
     let room = width.saturating_sub(line.width() + 2);
     let mut current = tabs[at].clone();
     current.name = text::fit(&current.name, room.max(4)).into_owned();
@@ -212,11 +212,11 @@ pub(super) fn fitted(tabs: &[Shown], width: usize, is_brief: bool) -> Fitted {
 fn joined(tabs: &[Shown], range: std::ops::Range<usize>) -> Fitted {
     let mut fitted = Fitted::default();
     if range.start > 0 {
-        fitted.line.push(Tone::Dim, &format!("‹ {}{SEPARATOR}", range.start));
+        fitted.line.push_dim(&format!("‹ {}{SEPARATOR}", range.start));
     }
     for (n, tab) in tabs[range.clone()].iter().enumerate() {
         if n > 0 {
-            fitted.line.push(Tone::Dim, SEPARATOR);
+            fitted.line.push_dim(SEPARATOR);
         }
         let start = fitted.line.width();
         fitted.line.left.extend(tab.line().left);
@@ -224,7 +224,7 @@ fn joined(tabs: &[Shown], range: std::ops::Range<usize>) -> Fitted {
     }
     let after = tabs.len() - range.end;
     if after > 0 {
-        fitted.line.push(Tone::Dim, &format!("{SEPARATOR}{after} ›"));
+        fitted.line.push_dim(&format!("{SEPARATOR}{after} ›"));
     }
     fitted
 }

@@ -1,145 +1,92 @@
 //! Actions that keys trigger, and the contexts in which keys are pressed.
 
-/// A part of the screen with its own keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Context {
+/// Declares the contexts: the variant, the heading on the help screen, and where its keys work.
+macro_rules! contexts {
+    ($($(#[$doc:meta])* $context:ident $title:literal $place:literal,)*) => {
+        /// A part of the screen with its own keys.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Context {
+            $($(#[$doc])* $context,)*
+        }
+
+        impl Context {
+            /// Returns the heading on the help screen.
+            pub fn title(self) -> &'static str {
+                match self { $(Context::$context => $title,)* }
+            }
+
+            /// Returns where its keys work, as the end of a sentence: "press it in Revisions".
+            pub fn place(self) -> &'static str {
+                match self { $(Context::$context => $place,)* }
+            }
+        }
+    };
+}
+
+contexts! {
     /// Everywhere, after the context's own keys.
-    Global,
+    Global "Everywhere" "every screen",
     /// The list of deployments.
-    Deployments,
+    Deployments "Deployments" "Deployments",
     /// The revisions of one deployment.
-    Revisions,
+    Revisions "Revisions" "Revisions",
     /// The threads, runs and assistants of an agent server.
-    Server,
+    Server "Threads, runs and assistants" "Threads and runs",
     /// The stream viewer.
-    Stream,
+    Stream "Stream" "a thread",
     /// The modes of a stream.
-    Modes,
-    Logs,
+    Modes "Stream modes" "the stream modes",
+    Logs "Logs" "the logs",
     /// The page that explains a revision.
-    Card,
+    Card "Explanation of a revision" "the explanation of a revision",
     /// The card that explains a thread.
-    Why,
+    Why "Explanation of a thread" "the explanation of a thread",
     /// The page of a bisect.
-    Bisect,
+    Bisect "Bisect of a value" "a bisect",
     /// A JSON document.
-    Inspector,
+    Inspector "JSON inspector" "a JSON document",
     /// A page of text: help, messages.
-    Page,
+    Page "Pages" "a page of text",
     /// The composer of a run.
-    Composer,
+    Composer "Composing a run" "the form of a new run",
     /// A document being edited.
-    Editor,
+    Editor "Editing a document" "the editor",
     /// The preview of a change.
-    Confirm,
+    Confirm "Confirming a change" "a preview",
     /// The answer to a thread's questions.
-    Answer,
-    Journal,
+    Answer "Answering a question" "an answer",
+    Journal "Journal" "the journal",
     /// One entry of the journal.
-    Entry,
+    Entry "Journal entry" "an entry of the journal",
     /// A command being typed.
-    Command,
+    Command "Typing a command" "the palette",
     /// All profiles.
-    Profiles,
+    Profiles "Profiles" "Profiles",
     /// A list of resources: integrations, listeners, providers, tokens, connections.
-    Browse,
+    Browse "Integrations, listeners, providers, tokens, connections" "a list of resources",
     /// A page of an agent server's records: versions of an assistant, crons, the store.
-    Records,
+    Records "Versions of an assistant, crons, store" "versions, crons and the store",
     /// An authentication before it is sent.
-    Request,
+    Request "Confirming an authentication" "the preview of an authentication",
     /// An authentication that was sent.
-    SignIn,
+    SignIn "Authentication" "an authentication",
     /// The diff of the configuration file, before it is written.
-    Save,
+    Save "Confirming a configuration change" "the preview of the configuration",
     /// The first-run screen, shown while nothing is configured.
-    FirstRun,
+    FirstRun "First run" "the first run",
     /// The threads that wait for a person, and what failed.
-    Inbox,
+    Inbox "Inbox" "the Inbox",
     /// Two runs, threads or recordings side by side.
-    Compare,
+    Compare "Comparing runs and revisions" "a comparison",
     /// The counts and tiles of all deployments.
-    Glance,
+    Glance "At a glance" "the page at a glance",
     /// The graph of an assistant, without a thread.
-    Graph,
+    Graph "Graph of an assistant" "the graph of an assistant",
     /// The help screen.
-    Help,
+    Help "Help" "the help",
 }
 
 impl Context {
-    /// Returns the heading on the help screen.
-    pub fn title(self) -> &'static str {
-        match self {
-            Context::Global => "Everywhere",
-            Context::Deployments => "Deployments",
-            Context::Revisions => "Revisions",
-            Context::Server => "Threads, runs and assistants",
-            Context::Stream => "Stream",
-            Context::Modes => "Stream modes",
-            Context::Logs => "Logs",
-            Context::Card => "Explanation of a revision",
-            Context::Why => "Explanation of a thread",
-            Context::Bisect => "Bisect of a value",
-            Context::Inspector => "JSON inspector",
-            Context::Page => "Pages",
-            Context::Composer => "Composing a run",
-            Context::Editor => "Editing a document",
-            Context::Confirm => "Confirming a change",
-            Context::Answer => "Answering a question",
-            Context::Journal => "Journal",
-            Context::Entry => "Journal entry",
-            Context::Command => "Typing a command",
-            Context::Profiles => "Profiles",
-            Context::Browse => "Integrations, listeners, providers, tokens, connections",
-            Context::Records => "Versions of an assistant, crons, store",
-            Context::Request => "Confirming an authentication",
-            Context::SignIn => "Authentication",
-            Context::Save => "Confirming a configuration change",
-            Context::FirstRun => "First run",
-            Context::Inbox => "Inbox",
-            Context::Compare => "Comparing runs and revisions",
-            Context::Glance => "At a glance",
-            Context::Graph => "Graph of an assistant",
-            Context::Help => "Help",
-        }
-    }
-
-    /// Returns where its keys work, as the end of a sentence: "press it in Revisions".
-    pub fn place(self) -> &'static str {
-        match self {
-            Context::Global => "every screen",
-            Context::Deployments => "Deployments",
-            Context::Revisions => "Revisions",
-            Context::Server => "Threads and runs",
-            Context::Stream => "a thread",
-            Context::Modes => "the stream modes",
-            Context::Logs => "the logs",
-            Context::Card => "the explanation of a revision",
-            Context::Why => "the explanation of a thread",
-            Context::Bisect => "a bisect",
-            Context::Inspector => "a JSON document",
-            Context::Page => "a page of text",
-            Context::Composer => "the form of a new run",
-            Context::Editor => "the editor",
-            Context::Confirm => "a preview",
-            Context::Answer => "an answer",
-            Context::Journal => "the journal",
-            Context::Entry => "an entry of the journal",
-            Context::Command => "the palette",
-            Context::Profiles => "Profiles",
-            Context::Browse => "a list of resources",
-            Context::Records => "versions, crons and the store",
-            Context::Request => "the preview of an authentication",
-            Context::SignIn => "an authentication",
-            Context::Save => "the preview of the configuration",
-            Context::FirstRun => "the first run",
-            Context::Inbox => "the Inbox",
-            Context::Compare => "a comparison",
-            Context::Glance => "the page at a glance",
-            Context::Graph => "the graph of an assistant",
-            Context::Help => "the help",
-        }
-    }
-
     /// Returns its name in a heading: "HERE · thread".
     pub fn name(self) -> &'static str {
         let place = self.place();

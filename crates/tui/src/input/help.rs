@@ -243,19 +243,17 @@ fn item(
 /// below them.
 pub fn table_lines(keymap: &Keymap, width: usize, ascii: bool) -> Vec<Line> {
     let problems = keymap.problems().iter().flat_map(|problem| wrap(problem, width));
-    let mut lines: Vec<Line> = problems.map(|line| Line::of(Tone::Bad, &line)).collect();
+    let mut lines: Vec<Line> = problems.map(|line| Line::bad(&line)).collect();
     if !lines.is_empty() {
         lines.push(Line::new());
     }
-    for binding in BINDINGS {
+    for binding in BINDINGS.iter() {
         let keys = keys(keymap, binding, ascii);
-        let own: Vec<String> =
-            binding.keys.iter().filter_map(|key| Some(key_glyph(key.parse().ok()?, ascii))).collect();
+        let own: Vec<String> = binding.keys().filter_map(|key| Some(key_glyph(key.parse().ok()?, ascii))).collect();
         let own = joined(&own);
         let changed = if keys == own { String::new() } else { format!("instead of {own}  ") };
-        let line =
-            Line::of(Tone::Plain, &format!("{:<ID_WIDTH$}", binding.id)).with(Tone::Accent, &format!("{keys:<23} "));
-        let whole = line.clone().with(Tone::Moving, &changed).with(Tone::Dim, binding.sentence());
+        let line = Line::plain(&format!("{:<ID_WIDTH$}", binding.id)).with_accent(&format!("{keys:<23} "));
+        let whole = line.clone().with_moving(&changed).with_dim(binding.sentence());
         if whole.width() <= width {
             lines.push(whole);
             continue;

@@ -35,8 +35,8 @@ impl Keymap {
         let mut owners: BTreeMap<(Context, Key), &'static str> = BTreeMap::new();
         let mut shown: BTreeMap<&'static str, Vec<Key>> = BTreeMap::new();
         let mut wanted: Vec<(&Binding, Vec<Key>)> = Vec::new();
-        for binding in BINDINGS {
-            let own = binding.keys.iter().filter_map(|k| k.parse().ok()).collect::<Vec<Key>>();
+        for binding in BINDINGS.iter() {
+            let own = binding.keys().filter_map(|k| k.parse().ok()).collect::<Vec<Key>>();
             let list = changes.get(binding.id).map(|list| list.iter().map(|key| parse_key(binding, key)).collect());
             wanted.push((
                 binding,
@@ -165,7 +165,7 @@ impl Keymap {
 fn shadows(owners: &BTreeMap<(Context, Key), &'static str>) -> Vec<String> {
     let is_default = |id: &str, key: Key| {
         let row = BINDINGS.iter().find(|binding| binding.id == id);
-        row.is_some_and(|row| row.keys.iter().any(|own| own.parse().is_ok_and(|own: Key| own == key)))
+        row.is_some_and(|row| row.keys().any(|own| own.parse().is_ok_and(|own: Key| own == key)))
     };
     let local = owners.iter().filter(|((context, _), _)| *context != Context::Global);
     let problems = local.filter_map(|((context, key), own)| {
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(problems, Vec::<String>::new());
         for (n, binding) in BINDINGS.iter().enumerate() {
             assert!(BINDINGS[n + 1..].iter().all(|other| other.id != binding.id), "{} is listed twice", binding.id);
-            for key in binding.keys {
+            for key in binding.keys() {
                 key.parse::<Key>().unwrap_or_else(|e| panic!("{}: {e}", binding.id));
             }
         }

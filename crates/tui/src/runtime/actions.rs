@@ -1,35 +1,16 @@
-//! Actions on threads. A planned action is kept here between its preview and its application, with the client that planned
-//! it.
+//! Actions on threads.
 
+use super::plans::{Planned, gone};
 use super::services::Services;
 use crate::session::msg::{ServerRef, ThreadRef};
 use runtail_api::{
-    Acted, AgentServer, ApiError, CancelTarget, Choice, LoadedThread, PlanError, RunStart, StartError, StartFailure,
-    ThreadIntent, ThreadPlan,
+    Acted, ApiError, CancelTarget, Choice, LoadedThread, PlanError, RunStart, StartError, StartFailure, ThreadIntent,
 };
 use runtail_core::model::Preview;
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// How long to wait for cancelled runs to stop.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// The planned actions. An action is sent to the server that was read for its preview, even if the profile points to another
-/// server by then.
-#[derive(Default)]
-pub struct Actions(Mutex<HashMap<u64, (AgentServer, ThreadPlan)>>);
-
-impl Actions {
-    fn keep(&self, number: u64, server: AgentServer, plan: ThreadPlan) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(number, (server, plan));
-    }
-
-    /// Removes an action, so that it is applied at most once.
-    pub fn take(&self, number: u64) -> Option<(AgentServer, ThreadPlan)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&number)
-    }
-}
 
 /// Plans an action and returns its preview.
 pub async fn plan(
@@ -41,15 +22,14 @@ pub async fn plan(
     let client = services.agent_server(server).await?;
     let plan = client.plan_on_thread(intent).await?;
     let shown = (Box::new(plan.preview.clone()), plan.choice.clone());
-    services.actions.keep(number, client, plan);
+    services.plans.keep(number, Planned::Thread(client, Box::new(plan)));
     Ok(shown)
 }
 
 /// Applies a planned action.
 pub async fn act(services: &Services, number: u64, thread: &ThreadRef) -> Result<Acted, StartError> {
-    let Some((client, plan)) = services.actions.take(number) else {
-        let detail = "already sent or cancelled; nothing was sent";
-        let error = services.refused(&thread.server.profile, detail);
+    let Some(Planned::Thread(client, plan)) = services.plans.take(number) else {
+        let error = gone(services, &thread.server.profile);
         return Err(StartError { failure: StartFailure::Unchecked, error });
     };
     client.act_on_thread(&plan).await

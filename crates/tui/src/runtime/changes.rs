@@ -1,55 +1,33 @@
-//! Control-plane changes. A planned change may contain secrets, so it is kept here and not in the dashboard's state, which
-//! only has its number and preview.
+//! Control-plane changes.
 
+use super::plans::Planned;
 use super::services::Services;
 use crate::session::effect::DeploymentDocument;
 use crate::session::msg::{Applied, RevisionRef};
 use runtail_api::{ApiError, ControlPlane, PlanError};
 use runtail_core::model::{DeploymentSpec, Intent, Plan, Preview, SpecForm};
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
-
-/// The planned changes, each with the client that planned it. A change is sent to the server that was read for its preview,
-/// even if the profile points to another server by then.
-#[derive(Default)]
-pub struct Changes(Mutex<HashMap<u64, (ControlPlane, Plan)>>);
-
-impl Changes {
-    fn keep(&self, number: u64, control_plane: ControlPlane, plan: Plan) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(number, (control_plane, plan));
-    }
-
-    fn get(&self, number: u64) -> Option<(ControlPlane, Plan)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&number).cloned()
-    }
-
-    /// Removes a change, so that it is sent at most once.
-    pub fn take(&self, number: u64) -> Option<(ControlPlane, Plan)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&number)
-    }
-}
 
 /// Plans a change and returns its preview.
 pub async fn plan(services: &Services, number: u64, profile: &str, intent: &Intent) -> Result<Box<Preview>, PlanError> {
     let control_plane = services.control_plane(profile).await?;
     let plan = control_plane.plan(intent).await?;
     let preview = Box::new(plan.preview.clone());
-    services.changes.keep(number, control_plane, plan);
+    services.plans.keep(number, Planned::Deployment(control_plane, Box::new(plan)));
     Ok(preview)
 }
 
 /// Reads the target of a planned change again; nothing if the plan was sent or cancelled meanwhile.
 pub async fn check(services: &Services, number: u64) -> Option<Result<Option<Vec<String>>, ApiError>> {
-    let (control_plane, plan) = services.changes.get(number)?;
+    let (control_plane, plan) = match services.plans.all().get(&number)? {
+        Planned::Deployment(control_plane, plan) => (control_plane.clone(), plan.clone()),
+        _ => return None,
+    };
     Some(control_plane.check_target(&plan).await)
 }
 
 /// Sends a change.
-pub async fn send(services: &Services, number: u64, profile: &str) -> Result<Applied, ApiError> {
-    let Some((control_plane, plan)) = services.changes.take(number) else {
-        return Err(services.refused(profile, "already sent or cancelled; nothing was sent"));
-    };
-    let made = control_plane.apply(&plan).await?;
+pub async fn send(control_plane: &ControlPlane, plan: &Plan, profile: &str) -> Result<Applied, ApiError> {
+    let made = control_plane.apply(plan).await?;
     let complaint = made.complaint().map(|complaint| format!(" But {complaint}.")).unwrap_or_default();
     // The path of a change has the deployment's id; that of a new deployment is in the response.
     let id_in = |path: &[String]| match path {

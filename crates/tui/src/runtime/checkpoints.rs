@@ -19,18 +19,15 @@ const MAX_STATE: usize = 64 << 20;
 pub async fn load(services: &Services, thread: &ThreadRef, request: HistoryRequest, out: &Out) {
     let event = match request {
         HistoryRequest::Page { before, limit } => {
-            let page = page(services, thread, before.as_deref(), limit).await;
-            services.apply_error(&thread.server.profile, page.as_ref().err());
+            let page = services.noted(&thread.server.profile, page(services, thread, before.as_deref(), limit).await);
             SubscriptionEvent::Checkpoints(page)
         }
         HistoryRequest::State { checkpoint } => {
-            let state = state(services, thread, &checkpoint).await;
-            services.apply_error(&thread.server.profile, state.as_ref().err());
+            let state = services.noted(&thread.server.profile, state(services, thread, &checkpoint).await);
             SubscriptionEvent::CheckpointState(state)
         }
         HistoryRequest::Details { checkpoint } => {
-            let details = details(services, thread, &checkpoint).await;
-            services.apply_error(&thread.server.profile, details.as_ref().err());
+            let details = services.noted(&thread.server.profile, details(services, thread, &checkpoint).await);
             SubscriptionEvent::CheckpointDetails(details)
         }
     };
@@ -39,11 +36,8 @@ pub async fn load(services: &Services, thread: &ThreadRef, request: HistoryReque
 
 /// Loads the graph of an assistant, and sends it.
 pub async fn graph(services: &Services, server: &ServerRef, assistant: &str, out: &Out) {
-    let graph = match services.agent_server(server).await {
-        Ok(client) => client.whole_graph(assistant).await,
-        Err(error) => Err(error),
-    };
-    services.apply_error(&server.profile, graph.as_ref().err());
+    let graph = services
+        .noted(&server.profile, async { services.agent_server(server).await?.whole_graph(assistant).await }.await);
     out.send(SubscriptionEvent::Graph(graph.map(|graph| Arc::new(Graph::read(&graph))))).await;
 }
 

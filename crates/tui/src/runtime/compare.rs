@@ -53,14 +53,12 @@ async fn side(services: &Services, of: &SideRef) -> SideLoaded {
                 let client = services.agent_server(&thread.server).await?;
                 load_side(&client, &SideRef::request(thread, run.as_deref())).await
             };
-            let result = result.await;
-            services.apply_error(&thread.server.profile, result.as_ref().err());
+            let result = services.noted(&thread.server.profile, result.await);
             let steps = |side| SideContents::Steps(Arc::new(FileContents::Side(Box::new(side))));
             result.map(steps).map_err(|error| error.story())
         }
         SideRef::Configuration(of) => {
-            let result = configuration(services, of).await;
-            services.apply_error(&of.profile, result.as_ref().err());
+            let result = services.noted(&of.profile, configuration(services, of).await);
             result.map(|loaded| SideContents::Configuration(Arc::new(loaded))).map_err(|error| error.story())
         }
         SideRef::File(path) => {

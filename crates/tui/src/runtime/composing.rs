@@ -5,20 +5,18 @@ use crate::session::msg::{EffectResult, ServerRef};
 
 /// Loads the facts of an assistant's graph.
 pub async fn facts(services: &Services, server: ServerRef, assistant: String) -> EffectResult {
-    let result = match services.agent_server(&server).await {
-        Ok(client) => client.graph_facts(&assistant).await.map(Box::new),
-        Err(error) => Err(error),
-    };
-    services.apply_error(&server.profile, result.as_ref().err());
+    let result = services.noted(
+        &server.profile,
+        async { services.agent_server(&server).await?.graph_facts(&assistant).await.map(Box::new) }.await,
+    );
     EffectResult::GraphFacts(server, assistant, result)
 }
 
 /// Loads the earlier inputs of an assistant, also those on this thread.
 pub async fn inputs(services: &Services, server: ServerRef, assistant: String, thread: Option<String>) -> EffectResult {
-    let result = match services.agent_server(&server).await {
-        Ok(client) => client.past_inputs(&assistant, thread.as_deref()).await,
-        Err(error) => Err(error),
-    };
-    services.apply_error(&server.profile, result.as_ref().err());
+    let result = services.noted(
+        &server.profile,
+        async { services.agent_server(&server).await?.past_inputs(&assistant, thread.as_deref()).await }.await,
+    );
     EffectResult::Inputs(server, assistant, result)
 }

@@ -6,6 +6,7 @@ use super::changes;
 use super::composing;
 use super::find;
 use super::first_run::{LOCAL_PORTS, find_local_server};
+use super::plans;
 use super::services::Services;
 use super::two_servers;
 use super::{resources, row_detail};
@@ -24,46 +25,37 @@ const MAX_RECORD: usize = 64 << 20;
 pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult> {
     let done = match effect {
         Effect::FetchInfo(server) => {
-            let result = match services.agent_server(&server).await {
-                Ok(client) => client.info().await,
-                Err(error) => Err(error),
-            };
-            services.apply_error(&server.profile, result.as_ref().err());
+            let result =
+                services.noted(&server.profile, async { services.agent_server(&server).await?.info().await }.await);
             EffectResult::Info(server, result)
         }
         Effect::FetchAssistants(server) => {
-            let result = match services.agent_server(&server).await {
-                Ok(client) => client.assistants(1000, 0).await,
-                Err(error) => Err(error),
-            };
-            services.apply_error(&server.profile, result.as_ref().err());
+            let result = services.noted(
+                &server.profile,
+                async { services.agent_server(&server).await?.assistants(1000, 0).await }.await,
+            );
             EffectResult::Assistants(server, result)
         }
         Effect::FetchGraphFacts(server, assistant) => composing::facts(services, server, assistant).await,
         Effect::FetchInputs(server, assistant, thread) => composing::inputs(services, server, assistant, thread).await,
         Effect::Describe(what) => {
-            let result = record(services, &what).await;
-            services.apply_error(what.profile(), result.as_ref().err());
+            let result = services.noted(what.profile(), record(services, &what).await);
             EffectResult::Described(what, result)
         }
         Effect::Find(number, source, id) => {
-            let result = find::find(services, &source, &id).await;
-            services.apply_error(source.profile(), result.as_ref().err());
+            let result = services.noted(source.profile(), find::find(services, &source, &id).await);
             EffectResult::Found(number, source, result)
         }
         Effect::Explain(of, address, times) => {
-            let result = card(services, &of, &address, &times).await;
-            services.apply_error(&of.profile, result.as_ref().err());
+            let result = services.noted(&of.profile, card(services, &of, &address, &times).await);
             EffectResult::Card(of, result)
         }
         Effect::ReadRow(of) => {
-            let result = row_detail::read(services, &of).await;
-            services.apply_error(of.profile(), result.as_ref().err());
+            let result = services.noted(of.profile(), row_detail::read(services, &of).await);
             EffectResult::RowRead(of, result)
         }
         Effect::Write(profile, id, name) => {
-            let document = changes::document(services, &profile, &id).await;
-            services.apply_error(&profile, document.as_ref().err());
+            let document = services.noted(&profile, changes::document(services, &profile, &id).await);
             EffectResult::Written(profile, id, name, document)
         }
         Effect::Plan(number, profile, intent) => {
@@ -72,8 +64,7 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
             EffectResult::Planned(number, planned)
         }
         Effect::Send(number, profile) => {
-            let sent = changes::send(services, number, &profile).await;
-            services.apply_error(&profile, sent.as_ref().err());
+            let sent = services.noted(&profile, plans::send(services, number, &profile).await);
             EffectResult::Sent(number, sent)
         }
         Effect::CheckTarget(number, profile) => {
@@ -102,20 +93,15 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
             EffectResult::CancelFollowed(thread, targets)
         }
         Effect::LoadThread(number, thread) => {
-            let loaded = actions::load(services, &thread, false).await;
-            services.apply_error(&thread.server.profile, loaded.as_ref().err());
+            let loaded = services.noted(&thread.server.profile, actions::load(services, &thread, false).await);
             EffectResult::ThreadLoaded(number, loaded)
         }
         Effect::LoadWaitingThread(number, thread) => {
-            let loaded = actions::load(services, &thread, true).await;
-            services.apply_error(&thread.server.profile, loaded.as_ref().err());
+            let loaded = services.noted(&thread.server.profile, actions::load(services, &thread, true).await);
             EffectResult::ThreadLoaded(number, loaded)
         }
         Effect::Forget(number) => {
-            drop(services.changes.take(number));
-            drop(services.actions.take(number));
-            drop(services.resources.take(number));
-            drop(services.two_servers.take(number));
+            drop(services.plans.take(number));
             return None;
         }
         Effect::ReadJournal => EffectResult::Journal(services.journal.entries()),
@@ -126,8 +112,7 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
             EffectResult::Browsed(number, result)
         }
         Effect::ListRecords(number, server, query) => {
-            let result = resources::list(services, &server, &query).await;
-            services.apply_error(&server.profile, result.as_ref().err());
+            let result = services.noted(&server.profile, resources::list(services, &server, &query).await);
             EffectResult::RecordsListed(number, query, result)
         }
         Effect::PlanResource(number, server, intent) => {
@@ -140,19 +125,8 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
             services.apply_error(&to.profile, planned.as_ref().err().and_then(PlanError::request));
             EffectResult::Planned(number, planned)
         }
-        Effect::SendOnTwoServers(number, profile) => {
-            let sent = two_servers::send(services, number, &profile).await;
-            services.apply_error(&profile, sent.as_ref().err());
-            EffectResult::Sent(number, sent)
-        }
-        Effect::SendResource(number, profile) => {
-            let sent = resources::send(services, number, &profile).await;
-            services.apply_error(&profile, sent.as_ref().err());
-            EffectResult::Sent(number, sent)
-        }
         Effect::Authenticate(number, profile, request) => {
-            let result = browse::authenticate(services, &profile, &request).await;
-            services.apply_error(&profile, result.as_ref().err());
+            let result = services.noted(&profile, browse::authenticate(services, &profile, &request).await);
             EffectResult::Authenticated(number, result)
         }
         Effect::File(number, step) => EffectResult::FileStepped(number, services.files.step(number, step).await),

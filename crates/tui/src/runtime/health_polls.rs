@@ -15,10 +15,7 @@ pub async fn server_health(services: &Services, server: &ServerRef, mut params: 
     let mut schedule = PollSchedule::new();
     loop {
         schedule.begin_request();
-        let health = match services.agent_server(server).await {
-            Ok(client) => client.health().await,
-            Err(error) => Err(error),
-        };
+        let health = async { services.agent_server(server).await?.health().await }.await;
         let is_offered = health.as_ref().map_or(true, |health| health.is_offered());
         let continues = schedule.end_request(health.as_ref().err()) && is_offered;
         if !out.send(SubscriptionEvent::Health(health.ok())).await || !continues {

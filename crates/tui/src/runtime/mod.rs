@@ -27,6 +27,7 @@ mod input;
 mod job;
 mod link;
 mod past_polls;
+mod plans;
 mod poll_schedule;
 mod polls;
 mod recording;

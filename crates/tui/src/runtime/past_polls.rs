@@ -60,8 +60,7 @@ pub async fn past(services: &Services, profile: &str, mut params: ParamsReceiver
             wanted.subjects = Arc::new([]);
         }
         let event = if let Some(of) = days.due(&wanted.past) {
-            let result = read_revisions(services, profile, &of.0, MAX_REVISIONS).await;
-            services.apply_error(profile, result.as_ref().err());
+            let result = services.noted(profile, read_revisions(services, profile, &of.0, MAX_REVISIONS).await);
             days.insert(of.clone(), result.is_err().then_some(RETRY));
             match result {
                 Ok(Revisions { items: revisions, .. }) => SubscriptionEvent::Past { deployment: of.0, revisions },
@@ -69,8 +68,7 @@ pub async fn past(services: &Services, profile: &str, mut params: ParamsReceiver
                 Err(_) => continue,
             }
         } else if let Some(of) = subjects.due(&wanted.subjects) {
-            let result = read_subject(services, profile, &of).await;
-            services.apply_error(profile, result.as_ref().err());
+            let result = services.noted(profile, read_subject(services, profile, &of).await);
             let is_early = of.is_building && matches!(result, Ok(None));
             subjects.insert(of.clone(), result.is_err().then_some(RETRY).or(is_early.then_some(BUILDING_RETRY)));
             match result {

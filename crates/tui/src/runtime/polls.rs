@@ -198,8 +198,7 @@ pub async fn newest(services: &Services, profile: &str, mut params: ParamsReceiv
 pub async fn card(services: &Services, of: &RevisionRef, out: &Out) {
     // Scrolling past a deployment must not read its log.
     tokio::time::sleep(SELECTION_DELAY).await;
-    let card = super::effects::card(services, of, "", &[]).await;
-    services.apply_error(&of.profile, card.as_ref().err());
+    let card = services.noted(&of.profile, super::effects::card(services, of, "", &[]).await);
     if out.send(SubscriptionEvent::Card(card)).await {
         // The subscription ends once the explanation is stored.
         std::future::pending::<()>().await;
@@ -289,8 +288,7 @@ pub async fn revisions(
     let mut schedule = PollSchedule::new();
     loop {
         schedule.begin_request();
-        let result = read_revisions(services, profile, id, limit).await;
-        services.apply_error(profile, result.as_ref().err());
+        let result = services.noted(profile, read_revisions(services, profile, id, limit).await);
         let active = result.as_ref().ok().and_then(|r| r.items.first()).filter(|r| !r.phase().is_final());
         let timed_out = active.is_some_and(|r| timeout.is_exceeded(&r.id));
         let skew = services.control_plane(profile).await.map(|control| control.skew()).unwrap_or_default();
@@ -366,8 +364,8 @@ pub async fn watch(services: &Services, of: &RevisionRef, mut params: ParamsRece
     let mut schedule = PollSchedule::new();
     loop {
         schedule.begin_request();
-        let result = read_revision(services, &of.profile, &of.deployment, &of.revision).await;
-        services.apply_error(&of.profile, result.as_ref().err());
+        let result =
+            services.noted(&of.profile, read_revision(services, &of.profile, &of.deployment, &of.revision).await);
         let is_deleted = result.as_ref().is_err_and(|e| e.kind == Kind::NotFound);
         let ended = is_deleted || result.as_ref().is_ok_and(|r| r.phase().is_final());
         let timed_out = timeout.is_exceeded(&of.revision);
@@ -431,11 +429,8 @@ pub async fn runs(
     let mut schedule = PollSchedule::new();
     loop {
         schedule.begin_request();
-        let result = match services.agent_server(server).await {
-            Ok(client) => client.runs(thread, limit).await,
-            Err(error) => Err(error),
-        };
-        services.apply_error(&server.profile, result.as_ref().err());
+        let result = services
+            .noted(&server.profile, async { services.agent_server(server).await?.runs(thread, limit).await }.await);
         let continues = schedule.end_request(result.as_ref().err());
         if !out.send(SubscriptionEvent::Runs(result)).await || !continues {
             return;

@@ -1,6 +1,6 @@
-//! Versions of assistants, crons and the store: lists, and changes. A planned change is kept here between its preview and its
-//! application, with the client that planned it.
+//! Versions of assistants, crons and the store: lists, and changes.
 
+use super::plans::Planned;
 use super::services::Services;
 use crate::session::msg::{Applied, ServerRef};
 use crate::session::record_list::RecordQuery;
@@ -8,8 +8,7 @@ use runtail_api::{AgentServer, ApiError, Listing, PlanError, ResourceIntent, Res
 use runtail_core::graph::{self, Graph};
 use runtail_core::model::{Preview, RunRevision};
 use serde_json::{Value, json};
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Maximum rows of a list.
 const MAX_ROWS: usize = 1000;
@@ -17,22 +16,6 @@ const MAX_ROWS: usize = 1000;
 const MAX_ITEMS: usize = 300;
 /// Revisions to compare a run with.
 const REVISIONS: usize = 50;
-
-/// The planned changes. A change is sent to the server that was read for its preview, even if the profile points to another
-/// server by then.
-#[derive(Default)]
-pub struct ResourceChanges(Mutex<HashMap<u64, (AgentServer, ResourcePlan)>>);
-
-impl ResourceChanges {
-    fn keep(&self, number: u64, server: AgentServer, plan: ResourcePlan) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(number, (server, plan));
-    }
-
-    /// Removes a change, so that it is sent at most once.
-    pub fn take(&self, number: u64) -> Option<(AgentServer, ResourcePlan)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&number)
-    }
-}
 
 /// Fetches records.
 pub async fn list(services: &Services, server: &ServerRef, query: &RecordQuery) -> Result<Listing<Value>, ApiError> {
@@ -77,16 +60,13 @@ pub async fn plan(
     let client = services.agent_server(server).await?;
     let plan = client.plan_resource(intent).await?;
     let preview = Box::new(plan.preview.clone());
-    services.resources.keep(number, client, plan);
+    services.plans.keep(number, Planned::Resource(client, Box::new(plan)));
     Ok(preview)
 }
 
 /// Sends a change.
-pub async fn send(services: &Services, number: u64, profile: &str) -> Result<Applied, ApiError> {
-    let Some((client, plan)) = services.resources.take(number) else {
-        return Err(services.refused(profile, "already sent or cancelled; nothing was sent"));
-    };
-    let applied = client.apply_resource(&plan).await?;
+pub async fn send(client: &AgentServer, plan: &ResourcePlan) -> Result<Applied, ApiError> {
+    let applied = client.apply_resource(plan).await?;
     let complaint = applied.complaint.map(|complaint| format!(" But {complaint}.")).unwrap_or_default();
     let said = format!("{}: done.{complaint}", plan.preview.title);
     Ok(Applied { said, ..Applied::default() })

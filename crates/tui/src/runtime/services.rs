@@ -1,13 +1,10 @@
 //! The clients of each profile, created on first use, and the state that all requests of a profile share.
 
-use super::actions::Actions;
-use super::changes::Changes;
 use super::export::Files;
 use super::first_run::Demo;
-use super::resources::ResourceChanges;
+use super::plans::Plans;
 use super::saved_tabs::TabsWriter;
 use super::terminal_caps::Environment;
-use super::two_servers::TwoServerActions;
 use crate::session::msg::ServerRef;
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, join_all};
@@ -34,13 +31,7 @@ pub struct Services {
     /// Options that a suggested command needs to use the same servers, each after a space.
     pub command_options: String,
     /// The planned changes.
-    pub changes: Arc<Changes>,
-    /// The planned actions on threads.
-    pub actions: Arc<Actions>,
-    /// The planned changes of assistants, crons and stores.
-    pub resources: Arc<ResourceChanges>,
-    /// The planned actions that use two agent servers.
-    pub two_servers: Arc<TwoServerActions>,
+    pub plans: Arc<Plans>,
     /// The doctor's checks of this machine.
     pub environment: Environment,
     /// Starts the demo.
@@ -83,10 +74,7 @@ impl Services {
             connections: Connections::default(),
             poll,
             command_options,
-            changes: Arc::default(),
-            actions: Arc::default(),
-            resources: Arc::default(),
-            two_servers: Arc::default(),
+            plans: Arc::default(),
             environment: Environment::default(),
             demo: Demo::default(),
             files: Files::default(),
@@ -175,6 +163,12 @@ impl Services {
         if let (Some(Kind::Unauthorized), Ok(entry)) = (error.map(|e| &e.kind), self.entry(profile)) {
             *lock(&entry.clients) = None;
         }
+    }
+
+    /// Applies the error of a request like [`Services::apply_error`], and returns the result.
+    pub fn noted<T>(&self, profile: &str, result: Result<T, ApiError>) -> Result<T, ApiError> {
+        self.apply_error(profile, result.as_ref().err());
+        result
     }
 
     /// Returns the definition of a profile by its name.

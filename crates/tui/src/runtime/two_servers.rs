@@ -1,20 +1,18 @@
-//! Actions that use two agent servers: a copy of a thread, and the same input on both. A planned one is kept here between its
-//! preview and its application, with the clients that planned it.
+//! Actions that use two agent servers: a copy of a thread, and the same input on both.
 
+use super::plans::Planned;
 use super::services::Services;
 use crate::session::compare::SideRef;
 use crate::session::msg::{Applied, ResultPage, ServerRef, ThreadRef, TwoServerIntent};
 use runtail_api::{AgentServer, ApiError, BothPlan, PlanError, ReproducePlan, StartError, Started};
 use runtail_core::model::{PlainRequest, Preview};
 use runtail_core::text::{self, short_id};
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 /// Maximum bytes of a request's body in a preview. Longer ones would make the dialog slow.
 const MAX_SHOWN: usize = 256 << 10;
 
 /// A planned action, with the servers that it uses.
-pub struct Planned {
+pub struct OnTwoServers {
     from: (AgentServer, ServerRef),
     to: (AgentServer, ServerRef),
     what: What,
@@ -23,17 +21,6 @@ pub struct Planned {
 enum What {
     Copy(Box<ReproducePlan>),
     Both(Box<BothPlan>),
-}
-
-/// The planned actions, by the number of their dialog.
-#[derive(Default)]
-pub struct TwoServerActions(Mutex<HashMap<u64, Planned>>);
-
-impl TwoServerActions {
-    /// Removes an action, so that it is sent at most once.
-    pub fn take(&self, number: u64) -> Option<Planned> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&number)
-    }
 }
 
 /// Plans an action and returns its preview.
@@ -59,8 +46,8 @@ pub async fn plan(
         }
     };
     std::iter::once(&mut preview.request).chain(&mut preview.then).for_each(shorten);
-    let planned = Planned { from: (source, from.server.clone()), to: (target, to.clone()), what };
-    services.two_servers.0.lock().unwrap_or_else(PoisonError::into_inner).insert(number, planned);
+    let planned = OnTwoServers { from: (source, from.server.clone()), to: (target, to.clone()), what };
+    services.plans.keep(number, Planned::TwoServers(Box::new(planned)));
     Ok(Box::new(preview))
 }
 
@@ -77,10 +64,8 @@ fn shorten(request: &mut PlainRequest) {
 }
 
 /// Sends an action.
-pub async fn send(services: &Services, number: u64, profile: &str) -> Result<Applied, ApiError> {
-    let Some(Planned { from, to, what }) = services.two_servers.take(number) else {
-        return Err(services.refused(profile, "already sent or cancelled; nothing was sent"));
-    };
+pub async fn send(planned: OnTwoServers) -> Result<Applied, ApiError> {
+    let OnTwoServers { from, to, what } = planned;
     match what {
         What::Copy(plan) => {
             let made = from.0.reproduce(&to.0, &plan).await.map_err(|failed| failed.error)?;

@@ -4,7 +4,7 @@ use super::Cx;
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::form_lines::FormLines;
-use crate::widgets::line::{Line, Tone};
+use crate::widgets::line::Line;
 use runtail_core::text;
 
 /// A card to draw.
@@ -27,7 +27,7 @@ pub fn draw(cx: &Cx<'_>, canvas: &mut Canvas<'_>, card: &Card<'_>) -> Option<(u1
     let inner = cx.session.overlay_area();
     let mut label = Line::new();
     if let Some(name) = cx.session.profile(card.profile).and_then(|profile| profile.label.as_deref()) {
-        label.push(Tone::Strong, &format!("‹{name}›"));
+        label.push_strong(&format!("‹{name}›"));
     }
     let all = &card.lines.lines;
     let below = all.len().saturating_sub(card.top + usize::from(inner.h));

@@ -155,19 +155,16 @@ pub enum Effect {
     Write(Arc<str>, Arc<str>, String),
     /// Plan a change, and keep the plan under this number. Sends no write request.
     Plan(u64, Arc<str>, Box<Intent>),
-    /// Send the planned change with this number: the only effect that changes anything on a control plane.
+    /// Send the planned change with this number, of this profile: the only effect that changes anything on a control plane, an
+    /// assistant, a cron, a store or a second server.
     Send(u64, Arc<str>),
     /// Fetch records of an agent server; the number identifies the request.
     ListRecords(u64, ServerRef, RecordQuery),
     /// Plan a change of an assistant, a cron or the store, and keep the plan under this number. Sends no write request.
     PlanResource(u64, ServerRef, Box<ResourceIntent>),
-    /// Send the planned change with this number, of a server of this profile.
-    SendResource(u64, Arc<str>),
     /// Plan an action that uses a thread and a second agent server, and keep the plan under this number. Sends no write
     /// request.
     PlanOnTwoServers(u64, ThreadRef, ServerRef, Box<TwoServerIntent>),
-    /// Send the planned action with this number, of a server of this profile.
-    SendOnTwoServers(u64, Arc<str>),
     /// Plan an action on a thread, and keep the plan under this number. Sends no write request.
     PlanAction(u64, ServerRef, Box<ThreadIntent>),
     /// Apply the planned action with this number to its thread.

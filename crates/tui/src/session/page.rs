@@ -191,7 +191,7 @@ impl<P: Page> Component for Paged<P> {
         // A centered page is a card: it ends after its last line.
         let rows = if margin > 0 { lines.len().min(h.into()) as u16 + 2 } else { h };
         let frame = Area { x: margin, y: 1, w: w.saturating_sub(2 * margin), h: rows.min(h.saturating_sub(2)) };
-        canvas.pane_frame(frame, &title_line(title, &Line::of(Tone::Plain, &about)), true);
+        canvas.pane_frame(frame, &title_line(title, &Line::plain(&about)), true);
         draw_lines(canvas, self.area(cx), &self.place, &lines);
         None
     }
@@ -207,7 +207,7 @@ pub fn overlay_frame(cx: &Cx<'_>, canvas: &mut Canvas<'_>, title: &str, about: &
 pub fn title_line(title: &str, about: &Line) -> Line {
     let mut line = Line::of(Tone::Focus, title);
     if !about.left.is_empty() {
-        line.push(Tone::Dim, " · ");
+        line.push_dim(" · ");
     }
     line.left.extend(about.left.iter().cloned());
     line.right.clone_from(&about.right);

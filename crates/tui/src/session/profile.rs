@@ -131,8 +131,8 @@ pub fn breadcrumb(session: &Session, server: &ServerRef, focused: bool) -> Line 
     let region = profile.map_or(&*server.profile, |p| p.tag());
     let mut line = Line::new();
     if region != &*server.name {
-        line.push(Tone::Dim, region);
-        line.push(Tone::Dim, " › ");
+        line.push_dim(region);
+        line.push_dim(" › ");
     }
     line.push(if focused { Tone::Accent } else { Tone::Plain }, &server.name);
     line

@@ -3,7 +3,7 @@
 use super::Session;
 use super::msg::RowDetail;
 use super::row_details::KnownDetail;
-use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::line::{Line, wrap};
 use runtail_core::model::Question;
 use runtail_core::text;
 use serde_json::Value;
@@ -30,7 +30,7 @@ pub fn push_known(lines: &mut Vec<Line>, known: Option<&KnownDetail>, width: usi
     };
     let title = format!("── {} ", text::clean(&title));
     let rule = "─".repeat(width.saturating_sub(2 + text::width(&title)));
-    lines.push(Line::of(Tone::Dim, &format!("  {title}{rule}")));
+    lines.push(Line::dim(&format!("  {title}{rule}")));
     let values: Vec<Vec<Line>> = detail.rows.iter().map(|row| value_lines(row, detail.rows.len() > 1, width)).collect();
     let left = room.saturating_sub(lines.len());
     let is_all = values.iter().map(Vec::len).sum::<usize>() <= left && detail.hidden == 0;
@@ -54,7 +54,7 @@ pub fn push_known(lines: &mut Vec<Line>, known: Option<&KnownDetail>, width: usi
         Some(last) if hidden > 0 && left == 1 => {
             let more = format!("   +{} more", text::count(hidden as u64));
             shorten(last, width.saturating_sub(text::width(&more)), "");
-            last.push(Tone::Dim, &more);
+            last.push_dim(&more);
         }
         _ => lines.extend((hidden > 0).then(|| more(hidden))),
     }
@@ -78,7 +78,7 @@ fn value_lines((label, said): &(String, String), is_list: bool, width: usize) ->
             _ => String::new(),
         };
         let fill = " ".repeat(indent.saturating_sub(text::width(&head)));
-        lines.push(Line::of(Tone::Dim, &format!("{head}{fill}")).with(Tone::Plain, part));
+        lines.push(Line::dim(&format!("{head}{fill}")).with_plain(part));
     }
     lines
 }
@@ -103,7 +103,7 @@ fn shorten(line: &mut Line, width: usize, mark: &str) {
 
 /// Returns the line that counts what is not shown.
 fn more(count: usize) -> Line {
-    Line::of(Tone::Dim, &format!("    +{} more", text::count(count as u64)))
+    Line::dim(&format!("    +{} more", text::count(count as u64)))
 }
 
 /// The fields of a plain question that hold its text.
@@ -137,7 +137,7 @@ pub fn push_fields(lines: &mut Vec<Line>, question: &Question, width: usize) {
     };
     for (name, value) in groups {
         if let Some(name) = name {
-            lines.push(Line::of(Tone::Plain, "  ").with(Tone::Plain, name));
+            lines.push(Line::plain("  ").with_plain(name));
         }
         match value {
             Value::Object(fields) => {
@@ -152,7 +152,7 @@ pub fn push_fields(lines: &mut Vec<Line>, question: &Question, width: usize) {
                     for (n, part) in rows.iter().enumerate() {
                         let label = if n == 0 { label.as_str() } else { "" };
                         let fill = " ".repeat(18usize.saturating_sub(text::width(label)));
-                        lines.push(Line::of(Tone::Dim, &format!("    {label}{fill}")).with(Tone::Plain, part));
+                        lines.push(Line::dim(&format!("    {label}{fill}")).with_plain(part));
                     }
                 }
                 let hidden = fields.iter().filter(is_shown).count().saturating_sub(MAX_FIELDS);
@@ -163,7 +163,7 @@ pub fn push_fields(lines: &mut Vec<Line>, question: &Question, width: usize) {
                 let more: Vec<&str> = said.lines().skip(1).filter(|line| !line.trim().is_empty()).collect();
                 let rows = wrap(text::head(&more.join("\n"), MAX_VALUE), width.saturating_sub(2).max(10));
                 let rows = rows.iter().filter(|_| !more.is_empty());
-                lines.extend(rows.map(|part| Line::of(Tone::Plain, &format!("  {part}"))));
+                lines.extend(rows.map(|part| Line::plain(&format!("  {part}"))));
             }
             _ => {}
         }
@@ -180,7 +180,7 @@ pub fn keys_line(ids: &[(&str, &str)], session: &Session, width: usize) -> Line 
         if line.width() + text::width(&format!("{gap}{key} {label}")) > width {
             continue;
         }
-        line = line.with(Tone::Plain, gap).with(Tone::Accent, &key).with(Tone::Dim, &format!(" {label}"));
+        line = line.with_plain(gap).with_accent(&key).with_dim(&format!(" {label}"));
     }
     line
 }

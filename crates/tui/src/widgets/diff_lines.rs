@@ -13,7 +13,7 @@ const MAX_PATH: usize = 200;
 
 /// Returns the line shown while states are compared.
 pub fn comparing() -> Line {
-    Line::of(Tone::Moving, "◐ ").with(Tone::Plain, "comparing …")
+    Line::moving("◐ ").with_plain("comparing …")
 }
 
 /// Returns the counts of changes, followed by `about`, and a note for each list that was compared by position.
@@ -27,21 +27,21 @@ pub fn head(difference: &Difference, about: &Line, width: usize) -> Vec<Line> {
     ] {
         let count = difference.count(kind);
         if count > 0 {
-            line.push(Tone::Plain, if line.left.is_empty() { "" } else { ", " });
+            line.push_plain(if line.left.is_empty() { "" } else { ", " });
             line.push(change_tone(kind), &format!("{} ", change_glyph(kind)));
-            line.push(Tone::Strong, &text::count(count));
-            line.push(Tone::Plain, &format!(" {word}"));
+            line.push_strong(&text::count(count));
+            line.push_plain(&format!(" {word}"));
         }
     }
     if difference.total() == 0 {
-        line.push(Tone::Plain, "nothing changed");
+        line.push_plain("nothing changed");
     }
     line.left.extend(about.left.iter().cloned());
     let mut lines = vec![line];
     for list in difference.by_position.iter().take(3) {
         let path = path(&difference.new, *list, width / 2);
         let words = " is too long to align; its items were compared by position";
-        lines.push(Line::of(Tone::Moving, "? ").with(Tone::Dim, &path).with(Tone::Dim, words));
+        lines.push(Line::moving("? ").with_dim(&path).with_dim(words));
     }
     lines
 }
@@ -49,21 +49,24 @@ pub fn head(difference: &Difference, about: &Line, width: usize) -> Vec<Line> {
 /// Returns a line with the number of changes that were not kept.
 pub fn rest(difference: &Difference) -> Option<Line> {
     let more = difference.total().checked_sub(difference.changes.len() as u64).filter(|more| *more > 0)?;
-    Some(Line::of(Tone::Dim, &format!("… and {} more changes", text::count(more))))
+    Some(Line::dim(&format!("… and {} more changes", text::count(more))))
 }
 
 /// Returns the lines of a change: one line if it fits, otherwise a line for each value.
 pub fn change(difference: &Difference, change: &Change, width: usize) -> Vec<Line> {
     let Difference { old, new, .. } = difference;
     let (doc, node) = if change.kind == ChangeKind::Removed { (old, change.old) } else { (new, change.new) };
-    let head = Line::of(change_tone(change.kind), &format!("{} ", change_glyph(change.kind)))
-        .with(Tone::Dim, &path(doc, node, width.saturating_sub(2).min(MAX_PATH)));
+    let head = Line::of(change_tone(change.kind), &format!("{} ", change_glyph(change.kind))).with_dim(&path(
+        doc,
+        node,
+        width.saturating_sub(2).min(MAX_PATH),
+    ));
     let values = match change.kind {
         ChangeKind::Added => vec![value(new, change.new)],
         ChangeKind::Removed => vec![value(old, change.old)],
         ChangeKind::Moved => {
             let (from, to) = (old.index(change.old), new.index(change.new));
-            vec![Line::of(Tone::Plain, &format!("from {from} to {to}")).with(Tone::Dim, &gist(new, change.new))]
+            vec![Line::plain(&format!("from {from} to {to}")).with_dim(&gist(new, change.new))]
         }
         ChangeKind::Changed if change.kept > 0 => vec![appended(new, change)],
         ChangeKind::Changed => vec![value(old, change.old), value(new, change.new)],
@@ -71,9 +74,9 @@ pub fn change(difference: &Difference, change: &Change, width: usize) -> Vec<Lin
     let room = width.saturating_sub(head.width() + 2);
     let needed = values.iter().map(Line::width).sum::<usize>() + if values.len() > 1 { 3 } else { 0 };
     if needed <= room {
-        let mut line = head.with(Tone::Plain, "  ");
+        let mut line = head.with_plain("  ");
         for (n, value) in values.into_iter().enumerate() {
-            line.push(Tone::Dim, if n > 0 { " → " } else { "" });
+            line.push_dim(if n > 0 { " → " } else { "" });
             line.left.extend(value.left);
         }
         return vec![line];
@@ -82,9 +85,9 @@ pub fn change(difference: &Difference, change: &Change, width: usize) -> Vec<Lin
     let mut lines = vec![head];
     for (n, value) in values.into_iter().enumerate() {
         let sign = match (two, n) {
-            (true, 0) => Line::of(Tone::Bad, "    - "),
+            (true, 0) => Line::bad("    - "),
             (true, _) => Line::of(Tone::Good, "    + "),
-            (false, _) => Line::of(Tone::Plain, "    "),
+            (false, _) => Line::plain("    "),
         };
         lines.push(append_cut(sign, value, width));
     }
@@ -136,18 +139,18 @@ pub fn value(doc: &JsonIndex, node: u32) -> Line {
     match doc.kind(node) {
         Kind::Text => {
             let (shown, all) = start(raw, MAX_VALUE);
-            let line = Line::of(Tone::Plain, &format!("\"{shown}{}", if all { "\"" } else { "…" }));
-            if size > 60 { line.with(Tone::Dim, &format!("  {}", text::bytes(size - 2))) } else { line }
+            let line = Line::plain(&format!("\"{shown}{}", if all { "\"" } else { "…" }));
+            if size > 60 { line.with_dim(&format!("  {}", text::bytes(size - 2))) } else { line }
         }
-        Kind::Other => Line::of(Tone::Plain, text::head(raw, MAX_VALUE)),
-        Kind::Object | Kind::Array if size <= 60 => Line::of(Tone::Plain, raw),
+        Kind::Other => Line::plain(text::head(raw, MAX_VALUE)),
+        Kind::Object | Kind::Array if size <= 60 => Line::plain(raw),
         kind => {
             let noun = if kind == Kind::Object { "field" } else { "item" };
             let count = doc.children_count(node);
             let s = if count == 1 { "" } else { "s" };
             let name = gist(doc, node);
             let words = format!("{} {noun}{s}{name}", text::count(count.into()));
-            Line::of(Tone::Plain, &words).with(Tone::Dim, &format!("  {}", text::bytes(size)))
+            Line::plain(&words).with_dim(&format!("  {}", text::bytes(size)))
         }
     }
 }
@@ -159,5 +162,5 @@ pub fn appended(doc: &JsonIndex, change: &Change) -> Line {
     let rest = rest.strip_suffix('"').unwrap_or(rest);
     let (shown, all) = start(rest, MAX_VALUE);
     let more = if all { "" } else { "…" };
-    Line::of(Tone::Plain, &format!("…{shown}{more}")).with(Tone::Dim, &format!("  +{}", text::bytes(rest.len() as u64)))
+    Line::plain(&format!("…{shown}{more}")).with_dim(&format!("  +{}", text::bytes(rest.len() as u64)))
 }

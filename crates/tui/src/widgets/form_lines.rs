@@ -74,13 +74,13 @@ pub struct FieldLook<'a> {
 
 /// Returns the mark before a line, which shows the focus.
 pub fn mark(is_focused: bool) -> Line {
-    if is_focused { Line::of(Tone::Accent, "▌ ") } else { Line::of(Tone::Plain, "  ") }
+    if is_focused { Line::accent("▌ ") } else { Line::plain("  ") }
 }
 
 impl FieldLook<'_> {
     fn label(&self, field: &FormField) -> Line {
         let mut line = mark(self.is_focused);
-        line.push(Tone::Plain, self.indent);
+        line.push_plain(self.indent);
         let star = if field.is_required && !field.is_nullable && !self.is_kept { " *" } else { "" };
         let name =
             if field.name.is_empty() { "answer".to_string() } else { format!("{}{star}", text::clean(&field.name)) };
@@ -126,7 +126,7 @@ impl FieldLook<'_> {
                     1 => "{ 1 key }".into(),
                     n => format!("{{ {n} keys }}"),
                 };
-                line.push(Tone::Dim, if draft.is_open { "▾ " } else { "▸ " });
+                line.push_dim(if draft.is_open { "▾ " } else { "▸ " });
                 line.push(tone, &keys);
             }
             kind => {
@@ -148,18 +148,18 @@ impl FieldLook<'_> {
     fn with_notes(&self, mut line: Line, mut more: Vec<Line>, before: usize, field: &FormField) -> Vec<Line> {
         let mut notes = Line::new();
         if let Some(problem) = self.problem {
-            notes.push(Tone::Bad, "   ✗ ");
-            notes.push(Tone::Plain, problem);
+            notes.push_bad("   ✗ ");
+            notes.push_plain(problem);
         }
         if let Some(changed) = self.changed {
-            notes.push(Tone::Dim, &format!("   {changed}"));
+            notes.push_dim(&format!("   {changed}"));
         }
         if self.has_hints && !field.rule.is_empty() && self.changed.is_none() {
             let rule = if self.is_kept { field.rule.replace(REQUIRED, FROM_STATE) } else { field.rule.clone() };
-            notes.push(Tone::Dim, &format!("   {rule}"));
+            notes.push_dim(&format!("   {rule}"));
         }
         if let Some(description) = field.description.as_ref().filter(|_| self.has_hints) {
-            notes.push(Tone::Dim, &format!("   {}", text::head(description, DESCRIPTION)));
+            notes.push_dim(&format!("   {}", text::head(description, DESCRIPTION)));
         }
         if more.is_empty() && line.width() + notes.width() <= self.width {
             line.left.extend(notes.left);
@@ -183,7 +183,7 @@ impl FieldLook<'_> {
         let mut part = text_box(label, self.width.min(left + room + FRAME), &draft.text, self.is_focused);
         // The hint stays while a text is typed, so that nothing below it moves.
         if self.problem.is_some() || self.has_hints {
-            let blank = Line::of(Tone::Plain, &" ".repeat(left.saturating_sub(NOTE)));
+            let blank = Line::plain(&" ".repeat(left.saturating_sub(NOTE)));
             part.lines.extend(self.with_notes(blank, Vec::new(), left, field));
         }
         part
@@ -199,7 +199,7 @@ pub fn text_box(label: Line, width: usize, typed: &TextInput, is_focused: bool) 
     let lines = typed.lines();
     let height = lines.len().clamp(1, BOX_LINES);
     let top = (row + 1).saturating_sub(height);
-    let margin = Line::of(Tone::Plain, &" ".repeat(left));
+    let margin = Line::plain(&" ".repeat(left));
     let edge = "─".repeat(room + 2);
     let mut shown = vec![label.with(frame, &format!("┌{edge}┐"))];
     let mut cursor = None;
@@ -209,14 +209,14 @@ pub fn text_box(label: Line, width: usize, typed: &TextInput, is_focused: bool) 
         let shift = if is_here { (column + 1).saturating_sub(room) } else { 0 };
         let (rest, skipped) = skip_columns(&shown_line(line), shift);
         let visible = text::fit(&rest, room).into_owned();
-        shown.push(margin.clone().with(frame, "│ ").with(Tone::Plain, &padded(&visible, room)).with(frame, " │"));
+        shown.push(margin.clone().with(frame, "│ ").with_plain(&padded(&visible, room)).with(frame, " │"));
         if is_here && is_focused {
             cursor = Some((shown.len() - 1, left + 2 + column.saturating_sub(skipped)));
         }
     }
     shown.push(margin.clone().with(frame, &format!("└{edge}┘")));
     if lines.len() > height {
-        shown.push(margin.with(Tone::Dim, &format!("line {} of {}", row + 1, lines.len())));
+        shown.push(margin.with_dim(&format!("line {} of {}", row + 1, lines.len())));
     }
     Part { lines: shown, cursor }
 }
@@ -225,8 +225,7 @@ pub fn text_box(label: Line, width: usize, typed: &TextInput, is_focused: bool) 
 pub fn problem_lines(indent: &str, problem: &str, width: usize) -> Vec<Line> {
     let lines = wrap(problem, width.saturating_sub(indent.len() + 2).max(8));
     let mark = |i: usize| if i == 0 { "✗ " } else { "  " };
-    let line =
-        |(i, part): (usize, &String)| Line::of(Tone::Bad, &format!("{indent}{}", mark(i))).with(Tone::Plain, part);
+    let line = |(i, part): (usize, &String)| Line::bad(&format!("{indent}{}", mark(i))).with_plain(part);
     lines.iter().enumerate().map(line).collect()
 }
 
@@ -235,7 +234,7 @@ pub fn option(line: &mut Line, is_chosen: bool, label: &str) {
     let (mark, tone) = if is_chosen { ("(x) ", Tone::Strong) } else { ("( ) ", Tone::Dim) };
     line.push(tone, mark);
     line.push(if is_chosen { Tone::Strong } else { Tone::Plain }, label);
-    line.push(Tone::Plain, "   ");
+    line.push_plain("   ");
 }
 
 /// Adds options to the first line, and those without room there to lines below it.
@@ -244,7 +243,7 @@ pub fn flow(first: Line, indent: usize, options: Vec<Line>, width: usize) -> Vec
     for option in options {
         let columns = text::width(option.text().trim_end());
         if lines.last().is_some_and(|line| line.width() > indent && line.width() + columns > width) {
-            lines.push(Line::of(Tone::Plain, &" ".repeat(indent)));
+            lines.push(Line::plain(&" ".repeat(indent)));
         }
         if let Some(line) = lines.last_mut() {
             line.left.extend(option.left);

@@ -92,10 +92,10 @@ impl Histogram {
         placed.sort_by_key(|(at, ..)| *at);
         let mut axis = Line::new();
         for (at, label, tone) in placed {
-            axis.push(Tone::Plain, &" ".repeat(at.saturating_sub(axis.width())));
+            axis.push_plain(&" ".repeat(at.saturating_sub(axis.width())));
             axis.push(tone, &label);
         }
-        [Line::of(Tone::Plain, bars.trim_end()), axis]
+        [Line::plain(bars.trim_end()), axis]
     }
 }
 

@@ -84,6 +84,34 @@ fn visible(text: &str) -> String {
     text::clean(text::head(text, MAX_PIECE)).into_owned()
 }
 
+/// Declares the functions of the most common tones: one creates a line of one piece, two add a left-aligned piece to a line.
+macro_rules! tones {
+    ($($tone:ident $new:ident $with:ident $push:ident,)*) => {
+        impl Line {
+            $(pub fn $new(text: &str) -> Line {
+                Line::of(Tone::$tone, text)
+            }
+
+            pub fn $with(self, text: &str) -> Line {
+                self.with(Tone::$tone, text)
+            }
+
+            pub fn $push(&mut self, text: &str) {
+                self.push(Tone::$tone, text);
+            })*
+        }
+    };
+}
+
+tones! {
+    Plain plain with_plain push_plain,
+    Dim dim with_dim push_dim,
+    Strong strong with_strong push_strong,
+    Accent accent with_accent push_accent,
+    Bad bad with_bad push_bad,
+    Moving moving with_moving push_moving,
+}
+
 impl Line {
     pub fn new() -> Line {
         Line::default()

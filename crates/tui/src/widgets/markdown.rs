@@ -185,7 +185,7 @@ impl Flow {
     fn switch_to_plain(&mut self, at: usize) {
         self.plain = true;
         let limit = text::bytes(MAX_BLOCK as u64);
-        self.rows.push((Line::of(Tone::Dim, &format!("(more than {limit} in one block: shown as received)")), at));
+        self.rows.push((Line::dim(&format!("(more than {limit} in one block: shown as received)")), at));
         self.finished = (self.rows.len(), at);
     }
 

@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn matches_across_pieces_are_highlighted() {
-        let mut line = Line::of(Tone::Dim, "one tw").with(Tone::Plain, "o three").right(Tone::Bad, "two");
+        let mut line = Line::dim("one tw").with_plain("o three").right(Tone::Bad, "two");
         light(&mut line, &Pattern::new("two|e"));
         let pieces = |pieces: &[Piece]| pieces.iter().map(|p| (p.text.clone(), p.tone)).collect::<Vec<_>>();
         let expected = [
@@ -405,7 +405,7 @@ mod tests {
         #[test]
         fn highlighting_does_not_change_the_text(texts in proptest::collection::vec("[a-cé]{0,6}", 0..6), pattern in "[a-cé]{1,3}") {
             let mut line = Line::new();
-            texts.iter().for_each(|text| line.push(Tone::Dim, text));
+            texts.iter().for_each(|text| line.push_dim(text));
             let before: String = texts.concat();
             light(&mut line, &Pattern::new(&pattern));
             let after: String = line.left.iter().map(|p| p.text.as_str()).collect();

@@ -111,7 +111,7 @@ pub fn badge(status: &ThreadStatus, now: Timestamp) -> Line {
     }
     line.push(word, &text);
     for part in more {
-        line.push(Tone::Plain, &format!(" · {part}"));
+        line.push_plain(&format!(" · {part}"));
     }
     line
 }

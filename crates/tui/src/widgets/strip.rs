@@ -1,6 +1,6 @@
 //! Small pictures in eighth blocks: strips and bars.
 
-use super::line::{Line, Tone};
+use super::line::Line;
 use std::time::Duration;
 
 /// The heights of a cell, by eighths.
@@ -41,9 +41,7 @@ pub fn time_bars(times: &[(String, Duration, String)], columns: usize, width: us
     for (name, spent, time) in times {
         let share = longest.map_or(0.0, |longest| spent.as_secs_f64() / longest.as_secs_f64());
         let cells = ((share * columns as f64).round() as usize).clamp(1, columns.max(1));
-        let part = Line::of(Tone::Dim, &format!("{name} "))
-            .with(Tone::Plain, &"▇".repeat(cells))
-            .with(Tone::Plain, &format!(" {time}"));
+        let part = Line::dim(&format!("{name} ")).with_plain(&"▇".repeat(cells)).with_plain(&format!(" {time}"));
         parts.push((*spent, part));
     }
     const GAP: usize = 3;
@@ -53,7 +51,7 @@ pub fn time_bars(times: &[(String, Duration, String)], columns: usize, width: us
     }
     let mut line = Line::new();
     for (n, (_, part)) in parts.into_iter().enumerate() {
-        line.push(Tone::Plain, if n > 0 { "   " } else { "" });
+        line.push_plain(if n > 0 { "   " } else { "" });
         line.left.extend(part.left);
     }
     line

@@ -11,68 +11,75 @@ use super::state::Object;
 use futures::future::{BoxFuture, FutureExt};
 use serde_json::{Value, json};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Graph {
+/// Declares the graphs: the variant, the name, and the id of the default assistant, which is a version 5 UUID of the name and the
+/// same on every real server. A client can't run a graph without one.
+macro_rules! graphs {
+    ($($(#[$doc:meta])* $graph:ident $name:literal $assistant:literal,)*) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Graph {
+            $($(#[$doc])* $graph,)*
+        }
+
+        impl Graph {
+            const ALL: &[Graph] = &[$(Graph::$graph,)*];
+
+            pub fn name(self) -> &'static str {
+                match self { $(Graph::$graph => $name,)* }
+            }
+
+            /// The id of its default assistant.
+            pub fn assistant(self) -> &'static str {
+                match self { $(Graph::$graph => $assistant,)* }
+            }
+        }
+    };
+}
+
+graphs! {
     /// A chat that calls tools.
-    Agent,
+    Agent "agent" "fe096781-5601-53d2-b2f6-0d3403f7e9ca",
     /// The same chat under the name in the demo.
-    Support,
+    Support "support" "a76bea17-1a15-53a6-bfc6-e12c619f641d",
     /// Parallel nodes and a subgraph in a subgraph.
-    Research,
+    Research "research" "74d06aba-6a30-5f5b-88fe-7d81ce376129",
     /// Asks before it spends money.
-    Approval,
+    Approval "approval" "e234584d-b7bf-527f-9d06-ba77f8f5172d",
     /// Its second node raises.
-    Broken,
+    Broken "broken" "0e2c357f-f554-5a10-8b5a-ffb04b690d9d",
     /// A long node without events.
-    Slow,
+    Slow "slow" "cad1b5ad-d177-59d1-ab39-5e327188ed3a",
     /// Any number of events, as fast as possible.
-    Firehose,
+    Firehose "firehose" "d4d82fc7-48b4-589f-95de-7c1ba73951ef",
     /// Asks two questions at once.
-    Two,
+    Two "two" "4499204c-8eda-5495-a842-3696dc7527c7",
     /// Asks back in plain text.
-    Clarify,
+    Clarify "clarify" "b1b103e3-bc15-5e99-a919-979890516920",
     /// A chat whose tool calls need approval, like langchain's human-in-the-loop middleware.
-    Hitl,
+    Hitl "hitl" "d2a02ed8-fb92-5e43-81ea-cb78d82caa2f",
     /// Asks a question whose answer has a JSON schema.
-    Schema,
+    Schema "schema" "12311bcf-ffcc-5469-93af-4b77110f5b0f",
     /// Three consecutive nodes, for breakpoints.
-    Release,
+    Release "release" "24ce7dfb-1680-5d3f-b4c5-50d0e16b95ff",
     /// Loops as often as its input sets.
-    Counter,
+    Counter "counter" "09d6caf4-2ef3-5a8b-b1a7-114690ed5d45",
     /// A node fails while another one runs in parallel.
-    Failing,
+    Failing "failing" "7dfb5300-69cc-586d-be0d-9adc6b95ff79",
     /// Fetches page after page, for hours.
-    Crawl,
+    Crawl "crawl" "67eec3f2-1ed2-50cd-bc60-cb8c333bc8f5",
     /// A job that fails only if its input requests it.
-    Sync,
+    Sync "sync" "29865d80-008c-5bca-ab5b-e77a86bf5231",
     /// Asks before it sends a mail, in the older shape of agent-inbox.
-    Mailer,
+    Mailer "mailer" "2520f37d-99e7-56ed-bad4-6f98d9047daa",
     /// A subgraph of `research`: reviews a draft.
-    Critic,
+    Critic "critic" "",
     /// A subgraph of the critic: checks the sources.
-    Sources,
+    Sources "sources" "",
 }
 
 /// The graphs that a client can run.
-pub const GRAPHS: [Graph; 17] = [
-    Graph::Agent,
-    Graph::Support,
-    Graph::Research,
-    Graph::Approval,
-    Graph::Broken,
-    Graph::Slow,
-    Graph::Firehose,
-    Graph::Two,
-    Graph::Clarify,
-    Graph::Hitl,
-    Graph::Schema,
-    Graph::Release,
-    Graph::Counter,
-    Graph::Failing,
-    Graph::Crawl,
-    Graph::Sync,
-    Graph::Mailer,
-];
+pub fn graphs() -> impl Iterator<Item = Graph> {
+    Graph::ALL.iter().copied().filter(|graph| !graph.assistant().is_empty())
+}
 
 const REVIEW: &str = "HumanInTheLoopMiddleware.after_model";
 
@@ -80,57 +87,9 @@ const REVIEW: &str = "HumanInTheLoopMiddleware.after_model";
 type Edge = (&'static str, &'static str, bool);
 
 impl Graph {
-    pub fn name(self) -> &'static str {
-        match self {
-            Graph::Agent => "agent",
-            Graph::Support => "support",
-            Graph::Research => "research",
-            Graph::Approval => "approval",
-            Graph::Broken => "broken",
-            Graph::Slow => "slow",
-            Graph::Firehose => "firehose",
-            Graph::Two => "two",
-            Graph::Clarify => "clarify",
-            Graph::Hitl => "hitl",
-            Graph::Schema => "schema",
-            Graph::Release => "release",
-            Graph::Counter => "counter",
-            Graph::Failing => "failing",
-            Graph::Crawl => "crawl",
-            Graph::Sync => "sync",
-            Graph::Mailer => "mailer",
-            Graph::Critic => "critic",
-            Graph::Sources => "sources",
-        }
-    }
-
     /// A graph that a client can run, by name.
     pub fn named(name: &str) -> Option<Graph> {
-        GRAPHS.into_iter().find(|graph| graph.name() == name)
-    }
-
-    /// The id of its default assistant: a version 5 UUID of its name, the same on every real server.
-    pub fn assistant(self) -> &'static str {
-        match self {
-            Graph::Agent => "fe096781-5601-53d2-b2f6-0d3403f7e9ca",
-            Graph::Support => "a76bea17-1a15-53a6-bfc6-e12c619f641d",
-            Graph::Research => "74d06aba-6a30-5f5b-88fe-7d81ce376129",
-            Graph::Approval => "e234584d-b7bf-527f-9d06-ba77f8f5172d",
-            Graph::Broken => "0e2c357f-f554-5a10-8b5a-ffb04b690d9d",
-            Graph::Slow => "cad1b5ad-d177-59d1-ab39-5e327188ed3a",
-            Graph::Firehose => "d4d82fc7-48b4-589f-95de-7c1ba73951ef",
-            Graph::Two => "4499204c-8eda-5495-a842-3696dc7527c7",
-            Graph::Clarify => "b1b103e3-bc15-5e99-a919-979890516920",
-            Graph::Hitl => "d2a02ed8-fb92-5e43-81ea-cb78d82caa2f",
-            Graph::Schema => "12311bcf-ffcc-5469-93af-4b77110f5b0f",
-            Graph::Release => "24ce7dfb-1680-5d3f-b4c5-50d0e16b95ff",
-            Graph::Counter => "09d6caf4-2ef3-5a8b-b1a7-114690ed5d45",
-            Graph::Failing => "7dfb5300-69cc-586d-be0d-9adc6b95ff79",
-            Graph::Crawl => "67eec3f2-1ed2-50cd-bc60-cb8c333bc8f5",
-            Graph::Sync => "29865d80-008c-5bca-ab5b-e77a86bf5231",
-            Graph::Mailer => "2520f37d-99e7-56ed-bad4-6f98d9047daa",
-            Graph::Critic | Graph::Sources => "",
-        }
+        graphs().find(|graph| graph.name() == name)
     }
 
     /// The nodes that follow the input.

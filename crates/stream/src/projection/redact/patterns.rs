@@ -267,7 +267,7 @@ fn is_after_letter(before: &str) -> bool {
     back(1).is_ascii_alphabetic() && !is_escape && !is_percent
 }
 
-/// Returns whether a short match is a word or a placeholder, and other words stand around it.
+/// Returns whether a short match is a word or a placeholder among other words.
 fn is_word_of_sentence(text: &str, range: &Range<usize>) -> bool {
     let word = text[range.clone()].trim_end_matches(['.', '-']);
     let is_header = text[range.end..].trim().is_empty() && text[..range.start].trim().eq_ignore_ascii_case("bearer");
@@ -368,7 +368,7 @@ const NO_SECRETS: &str = " any bool boolean bytes change change-me changeme disa
     incorrect int integer invalid key masked missing n/a no none null number object optional password redacted required \
     revoked secret set str string text token true undefined unknown unset valid wrong yes ";
 
-/// Returns whether a value is a secret if it is all that stands on a line after its name: not a type, a path or a number.
+/// Returns whether a value that is the rest of a line after its name is a secret: not a type, a path or a number.
 fn is_yaml_secret(value: &str) -> bool {
     let is_type = value.starts_with(|c: char| c.is_ascii_uppercase()) && is_words(value, true);
     let is_number = value.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-'));

@@ -69,7 +69,7 @@ impl KnownHealth {
             let mut line = Line::of(tone, &word[..glyph.len()]);
             line.push(if tone == Tone::Bad { tone } else { Tone::Plain }, &word[glyph.len()..]);
             if !rest.left.is_empty() {
-                line.push(Tone::Dim, if has_word || tone == Tone::Bad { " · " } else { " " });
+                line.push_dim(if has_word || tone == Tone::Bad { " · " } else { " " });
             }
             line.left.extend(rest.left);
             line
@@ -96,9 +96,9 @@ impl KnownHealth {
             return Line::new();
         }
         let span = text::duration(std::time::Duration::from_secs(cells.len() as u64 * BUCKET as u64));
-        let mut line = Line::of(Tone::Dim, "pending ");
-        line.push(Tone::Plain, &strip::strip(cells, most));
-        line.push(Tone::Dim, &format!(" {span}, at most {}", text::count(most)));
+        let mut line = Line::dim("pending ");
+        line.push_plain(&strip::strip(cells, most));
+        line.push_dim(&format!(" {span}, at most {}", text::count(most)));
         line
     }
 }
@@ -119,7 +119,7 @@ fn joined(parts: impl IntoIterator<Item = (Tone, String)>) -> Line {
     let mut line = Line::new();
     for (tone, part) in parts {
         if !line.left.is_empty() {
-            line.push(Tone::Dim, " · ");
+            line.push_dim(" · ");
         }
         line.push(tone, &part);
     }

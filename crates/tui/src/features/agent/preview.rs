@@ -84,11 +84,11 @@ pub(super) fn draw(server: &Server, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let Some(area) = preview_area(server, cx.area) else { return };
     let Some(thread) = server.thread() else { return };
     let status = listed_status(cx, server, &thread.thread_id);
-    let mut title = Line::of(Tone::Dim, thread.graph().unwrap_or("thread"));
-    title.push(Tone::Dim, &format!(" {}", text::short_id(&thread.thread_id)));
+    let mut title = Line::dim(thread.graph().unwrap_or("thread"));
+    title.push_dim(&format!(" {}", text::short_id(&thread.thread_id)));
     if let Some(name) = thread.name() {
-        title.push(Tone::Dim, " · ");
-        title.push(Tone::Strong, &text::seen(name, 60));
+        title.push_dim(" · ");
+        title.push_strong(&text::seen(name, 60));
     }
     canvas.pane_frame(area, &title, false);
     let inner = inside(area);
@@ -125,7 +125,7 @@ fn lines(
     let mut lines = vec![head];
     let said = |lines: &mut Vec<Line>, tone, said: &str| {
         let parts = wrap(text::head(said, MAX_ERROR), width.saturating_sub(2).max(10));
-        lines.extend(parts.iter().map(|part| Line::of(Tone::Plain, "  ").with(tone, part)));
+        lines.extend(parts.iter().map(|part| Line::plain("  ").with(tone, part)));
     };
     match status {
         ThreadStatus::Failed { error, .. } if error.is_empty() => {
@@ -146,13 +146,12 @@ fn lines(
     }
     if lines.len() > room {
         lines.truncate(room.saturating_sub(1));
-        lines.push(Line::of(Tone::Dim, "  … open the thread for the rest"));
+        lines.push(Line::dim("  … open the thread for the rest"));
     }
     // The metadata and the ids have the last lines above the keys, if there is room for them.
     let notes = notes(thread, width);
     let ids = format!("  {:<w$}{}   status {}", "thread", thread.thread_id, thread.status, w = LABEL - 2);
-    let tail: Vec<Line> =
-        notes.into_iter().chain([Line::of(Tone::Dim, &text::fit(&text::clean(&ids), width))]).collect();
+    let tail: Vec<Line> = notes.into_iter().chain([Line::dim(&text::fit(&text::clean(&ids), width))]).collect();
     let tail_room = room.saturating_sub(lines.len()).min(tail.len());
     push_known(&mut lines, known, width, room - tail_room);
     lines.resize_with(room - tail_room, Line::new);
@@ -168,8 +167,7 @@ fn notes(thread: &Thread, width: usize) -> Option<Line> {
         notes.map(|(key, value)| format!("{key}={}", value.as_str().map_or_else(|| value.to_string(), str::to_string)));
     let notes = text::clean(text::head(&notes.collect::<Vec<_>>().join("  "), MAX_ERROR)).into_owned();
     let label = format!("  {:<w$}", "metadata", w = LABEL - 2);
-    (!notes.is_empty())
-        .then(|| Line::of(Tone::Dim, &label).with(Tone::Plain, &text::fit(&notes, width.saturating_sub(LABEL))))
+    (!notes.is_empty()).then(|| Line::dim(&label).with_plain(&text::fit(&notes, width.saturating_sub(LABEL))))
 }
 
 /// Returns the badge of a thread. The list only knows when its last run was requested, and the run may have been queued: only its
@@ -182,7 +180,7 @@ fn listed_badge(server: &Server, thread: &Thread, status: &ThreadStatus, cx: &Cx
         {
             let after = run_duration(ended.duration_since(*began));
             let line = badge(&ThreadStatus::Idle { ended: Some(*ended), began: None }, cx.session.now);
-            line.with(Tone::Plain, &format!(", {after} after its request"))
+            line.with_plain(&format!(", {after} after its request"))
         }
         status => badge(status, cx.session.now),
     }
@@ -191,7 +189,7 @@ fn listed_badge(server: &Server, thread: &Thread, status: &ThreadStatus, cx: &Cx
 /// Returns the badge of a stuck thread, with its status behind the word of the inbox.
 fn stuck_badge(status: &ThreadStatus, now: Timestamp) -> Line {
     let mut line = Line::of(STUCK.0, &format!("{} ", StatusRole::Unknown.glyph())).with(STUCK.1, STUCK_WORD);
-    line.push(Tone::Plain, " · ");
+    line.push_plain(" · ");
     // The first part is the glyph of the status.
     line.left.extend(badge(status, now).left.into_iter().skip(1));
     line

@@ -3,7 +3,7 @@
 use super::state::{Server, Tab};
 use super::threads::{MAX_THREADS, ThreadList};
 use crate::session::Cx;
-use crate::widgets::line::{Line, Tone};
+use crate::widgets::line::Line;
 use runtail_core::text;
 
 /// Returns the line below the tabs; `None` without a search of threads, if every row could be read.
@@ -14,7 +14,7 @@ pub(super) fn search_line(server: &Server) -> Option<Line> {
         Tab::Assistants => &server.assistants.unread,
         Tab::Runs => &server.runs.unread,
     };
-    let unread = unread.as_ref().map(|unread| Line::of(Tone::Bad, "! ").with(Tone::Plain, &text::clean(unread)));
+    let unread = unread.as_ref().map(|unread| Line::bad("! ").with_plain(&text::clean(unread)));
     if server.tab != Tab::Threads {
         return unread;
     }
@@ -23,27 +23,27 @@ pub(super) fn search_line(server: &Server) -> Option<Line> {
     }
     if let Some(problem) = &list.problem {
         let problem = text::clean(&problem.to_string()).into_owned();
-        return Some(Line::of(Tone::Bad, "✗ ").with(Tone::Plain, &problem));
+        return Some(Line::bad("✗ ").with_plain(&problem));
     }
     let mut line = Line::new();
     let found = count(list.shown().len());
-    line.push(Tone::Strong, &format!("{found} found"));
+    line.push_strong(&format!("{found} found"));
     let (server, here) = list.sides();
     // The numbers come first, because a narrow pane cuts the end.
     if !here.is_empty() {
-        line.push(Tone::Plain, &format!(" in {}", checked(list)));
+        line.push_plain(&format!(" in {}", checked(list)));
     }
     if list.is_loading() {
-        line.push(Tone::Moving, ", loading…");
+        line.push_moving(", loading…");
     }
     match list.unchecked() {
         0 => {}
-        n => line.push(Tone::Moving, &format!(" · {} can't be checked: the list has no values", threads(n))),
+        n => line.push_moving(&format!(" · {} can't be checked: the list has no values", threads(n))),
     }
     for (label, terms) in [("by the server", server), ("here", here)] {
         if !terms.is_empty() {
-            line.push(Tone::Dim, &format!(" · {label}: "));
-            line.push(Tone::Plain, &text::clean(&terms.join(" ")));
+            line.push_dim(&format!(" · {label}: "));
+            line.push_plain(&text::clean(&terms.join(" ")));
         }
     }
     Some(line)

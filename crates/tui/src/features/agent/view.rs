@@ -33,25 +33,25 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
     let (area, focused) = (list_area(server, cx.area), cx.is_focused);
     let mut crumbs = breadcrumb(cx.session, &server.server, focused);
     if let (Tab::Runs, Some(thread)) = (server.tab, &server.runs_of) {
-        crumbs.push(Tone::Dim, " › ");
-        crumbs.push(Tone::Plain, &format!("thread {}", text::short_id(thread)));
+        crumbs.push_dim(" › ");
+        crumbs.push_plain(&format!("thread {}", text::short_id(thread)));
     }
-    crumbs.push(Tone::Dim, " › ");
+    crumbs.push_dim(" › ");
     let list = match server.tab {
         Tab::Threads => "threads",
         Tab::Assistants => "assistants",
         Tab::Runs => "runs",
     };
-    crumbs.push(Tone::Plain, list);
+    crumbs.push_plain(list);
     if cx.session.serverless.contains(&server.server) {
-        crumbs.push(Tone::Dim, " · serverless, kept awake by this page");
+        crumbs.push_dim(" · serverless, kept awake by this page");
     }
     let info = agent.infos.get(&server.server).and_then(|i| i.value.as_ref());
     let software = info.map(server_software).unwrap_or_default();
     let room = usize::from(area.w.saturating_sub(2)).saturating_sub(crumbs.width() + 2);
     let about = match agent.health.get(&server.server) {
         Some(health) => health.line(&software, room),
-        None => Line::of(Tone::Dim, &software),
+        None => Line::dim(&software),
     };
     crumbs.right = about.left;
     canvas.line(area.x + 1, area.y, area.w.saturating_sub(2), &crumbs);
@@ -119,7 +119,7 @@ fn tabs(server: &Server) -> Line {
         [(Tab::Threads, "1", format!("Threads{threads}")), (Tab::Assistants, "2", format!("Assistants{assistants}"))]
     {
         let chosen = server.tab == tab || (tab == Tab::Threads && server.tab == Tab::Runs);
-        line.push(Tone::Accent, &format!("{key} "));
+        line.push_accent(&format!("{key} "));
         line.push(if chosen { Tone::Strong } else { Tone::Dim }, &format!("{title}   "));
     }
     if server.tab == Tab::Threads {
@@ -127,22 +127,22 @@ fn tabs(server: &Server) -> Line {
             let hidden = server.hidden_marks();
             let hidden =
                 if hidden > 0 { format!(", {} not in this list", text::count(hidden as u64)) } else { String::new() };
-            line.push(Tone::Accent, &format!("{} marked{hidden}   ", text::count(server.marked.len() as u64)));
+            line.push_accent(&format!("{} marked{hidden}   ", text::count(server.marked.len() as u64)));
         }
         match server.threads.order() {
             ListOrder::Server(sort) => {
-                line.push(Tone::Dim, "sort ");
-                line.push(Tone::Plain, &format!("{}   ", sort.word()));
+                line.push_dim("sort ");
+                line.push_plain(&format!("{}   ", sort.word()));
             }
             ListOrder::Problems if !server.threads.is_complete && !server.threads.is_empty() => {
                 let loaded = text::count(server.threads.len() as u64);
-                line.push(Tone::Dim, &format!("problems first, of {loaded} loaded   "));
+                line.push_dim(&format!("problems first, of {loaded} loaded   "));
             }
             ListOrder::Problems => {}
         }
     }
     if !filter_of(server).is_empty() {
-        line.push(Tone::Accent, &format!("/{}", filter_of(server)));
+        line.push_accent(&format!("/{}", filter_of(server)));
     }
     line
 }
@@ -192,22 +192,22 @@ fn table(cx: &Cx<'_>, server: &Server, width: usize, ids: &[&str]) -> (Line, Vec
                 let thread = &found.thread;
                 let status = listed_status(cx, server, &thread.thread_id);
                 let columns = ThreadColumns::new(width);
-                let mut line = Line::of(Tone::Dim, &format!("{:>4}  ", ago(thread.updated_at, cx.session.now)));
+                let mut line = Line::dim(&format!("{:>4}  ", ago(thread.updated_at, cx.session.now)));
                 let stuck = server.threads.stuck(&thread.thread_id, &status);
                 let cell = match stuck {
                     Some(_) => cell(STUCK, (StatusRole::Unknown.glyph(), STUCK_WORD)),
                     None => state(status.role(), list_word(&status)),
                 };
                 line.left.extend(cell.left);
-                line.push(Tone::Plain, " ");
+                line.push_plain(" ");
                 let is_selected = server.thread_selection.selected.as_deref() == Some(&*thread.thread_id);
                 line.push(if is_selected { Tone::Strong } else { Tone::Plain }, &columns.thread(thread));
-                line.push(Tone::Accent, if thread.is_starred() { "* " } else { "  " });
+                line.push_accent(if thread.is_starred() { "* " } else { "  " });
                 let mut room = width.saturating_sub(line.width() + columns.person);
                 if let Some(name) = thread.name() {
                     let name = format!("{}  ", text::seen(name, room.saturating_sub(2).min(40)));
                     room = room.saturating_sub(text::width(&name));
-                    line.push(Tone::Strong, &name);
+                    line.push_strong(&name);
                 }
                 let (tone, notes) = about(found, &status, stuck);
                 line.push(tone, &text::fit(&notes, room));
@@ -227,35 +227,35 @@ fn table(cx: &Cx<'_>, server: &Server, width: usize, ids: &[&str]) -> (Line, Vec
                 let (role, word) =
                     run_state(run, if newest == Some(&run.run_id) { &thread } else { &ThreadStatus::Loading });
                 let mut line = state(role, &word);
-                line.push(Tone::Plain, &format!("{:<14} ", text::short_id(&run.run_id)));
-                line.push(Tone::Dim, &format!("{:>5}  ", ago(run.created_at, cx.session.now)));
+                line.push_plain(&format!("{:<14} ", text::short_id(&run.run_id)));
+                line.push_dim(&format!("{:>5}  ", ago(run.created_at, cx.session.now)));
                 let took = took(run, server.runs.value.as_deref().unwrap_or_default(), cx.session.now);
                 has_bound |= took.as_ref().is_some_and(|took| took.starts_with('≤'));
-                line.push(Tone::Dim, &format!("{:>9}  ", took.unwrap_or_default()));
-                line.push(Tone::Accent, &assistant_name(server, &run.assistant_id));
+                line.push_dim(&format!("{:>9}  ", took.unwrap_or_default()));
+                line.push_accent(&assistant_name(server, &run.assistant_id));
                 if let Some(words) = revisions.as_ref().and_then(|known| run_revision(run, known)) {
-                    line.push(Tone::Dim, &format!("  {words}"));
+                    line.push_dim(&format!("  {words}"));
                 }
                 lines.push(line);
             }
             let head = format!("{:<STATE$} {:<14} {:>5}  {:>9}  {}", "STATUS", "RUN", "AGE", "TOOK", "ASSISTANT");
             let meaning = if width < WIDE { "≤ incl. queue" } else { "≤ may include time in the queue" };
-            return (Line::of(Tone::Dim, &head).right(Tone::Dim, if has_bound { meaning } else { "" }), lines);
+            return (Line::dim(&head).right(Tone::Dim, if has_bound { meaning } else { "" }), lines);
         }
         Tab::Assistants => {
             for assistant in server.shown_assistants().into_iter().filter(|one| is_shown(&one.assistant_id)) {
                 let name = assistant.name.as_deref().unwrap_or(&assistant.graph_id);
-                let mut line = Line::of(Tone::Plain, &format!("{:<24} ", text::fit(&text::clean(name), 24)));
-                line.push(Tone::Accent, &format!("{:<18} ", text::fit(&text::clean(&assistant.graph_id), 18)));
-                line.push(Tone::Dim, &format!("{:<14} ", text::short_id(&assistant.assistant_id)));
-                line.push(Tone::Dim, &format!("{:>3}  ", assistant.version.map(|v| v.to_string()).unwrap_or_default()));
-                line.push(Tone::Dim, assistant.description.as_deref().unwrap_or(""));
+                let mut line = Line::plain(&format!("{:<24} ", text::fit(&text::clean(name), 24)));
+                line.push_accent(&format!("{:<18} ", text::fit(&text::clean(&assistant.graph_id), 18)));
+                line.push_dim(&format!("{:<14} ", text::short_id(&assistant.assistant_id)));
+                line.push_dim(&format!("{:>3}  ", assistant.version.map(|v| v.to_string()).unwrap_or_default()));
+                line.push_dim(assistant.description.as_deref().unwrap_or(""));
                 lines.push(line);
             }
             format!("{:<24} {:<18} {:<14} {:>3}  {}", "NAME", "GRAPH", "ID", "VER", "DESCRIPTION")
         }
     };
-    (Line::of(Tone::Dim, &headers), lines)
+    (Line::dim(&headers), lines)
 }
 
 /// Width from which the person that a thread belongs to is shown.
@@ -283,7 +283,7 @@ impl ThreadColumns {
             "{:>4}  {:<STATE$}  {:<thread$}  {}",
             "AGE", "STATE", "THREAD", "WHAT IT NEEDS, NAME OR LAST MESSAGE"
         );
-        let line = Line::of(Tone::Dim, &head);
+        let line = Line::dim(&head);
         if self.person > 0 { line.right(Tone::Dim, &format!("{:<1$}", "FOR", self.person - 2)) } else { line }
     }
 
@@ -328,7 +328,7 @@ fn state(role: StatusRole, word: &str) -> Line {
 fn cell((first, tone): (Tone, Tone), (glyph, word): (&str, &str)) -> Line {
     let mut line = Line::of(first, &format!("{glyph} "));
     line.push(tone, &text::fit(word, STATE - 2));
-    line.push(Tone::Plain, &" ".repeat((STATE + 1).saturating_sub(line.width())));
+    line.push_plain(&" ".repeat((STATE + 1).saturating_sub(line.width())));
     line
 }
 

@@ -354,16 +354,15 @@ impl Bulk {
                 lines.extend(self.warning_lines(width));
             }
             match self.action {
-                BulkAction::Delete => lines.push(Line::of(
-                    Tone::Dim,
-                    &format!("{option} prunes instead: threads with an active run are left out"),
-                )),
-                BulkAction::Prune => lines
-                    .push(Line::of(Tone::Dim, &format!("{option} deletes instead: active runs are cancelled first"))),
-                BulkAction::Retry(None) => lines.push(Line::of(
-                    Tone::Dim,
-                    &format!("{option} edits the states first: the same keys in every thread"),
-                )),
+                BulkAction::Delete => {
+                    lines.push(Line::dim(&format!("{option} prunes instead: threads with an active run are left out")))
+                }
+                BulkAction::Prune => {
+                    lines.push(Line::dim(&format!("{option} deletes instead: active runs are cancelled first")))
+                }
+                BulkAction::Retry(None) => {
+                    lines.push(Line::dim(&format!("{option} edits the states first: the same keys in every thread")))
+                }
                 BulkAction::Cancel | BulkAction::Retry(Some(_)) => {}
             }
         }
@@ -379,7 +378,7 @@ impl Bulk {
                  continues with the edited state. If the server still calls it failed, press {retry}."
             );
             lines.push(Line::new());
-            lines.extend(wrap(&how, width).iter().map(|part| Line::of(Tone::Plain, part)));
+            lines.extend(wrap(&how, width).iter().map(|part| Line::plain(part)));
         }
         lines
     }
@@ -393,7 +392,7 @@ impl Bulk {
         }
         if self.warnings.len() > MAX_WARNINGS {
             let more = format!("! {} more warnings about single threads", self.warnings.len() - MAX_WARNINGS);
-            lines.push(Line::of(Tone::Moving, &more));
+            lines.push(Line::moving(&more));
         }
         lines
     }
@@ -402,20 +401,20 @@ impl Bulk {
     fn edit_lines(&self, edit: &StateEdit, option: &str, width: usize) -> Vec<Line> {
         let mut lines = Vec::new();
         lines.push(Line::new());
-        lines.push(Line::of(Tone::Dim, "Values that are written to each thread"));
+        lines.push(Line::dim("Values that are written to each thread"));
         let values = serde_json::to_string_pretty(&edit.values).unwrap_or_default();
         let all = values.lines().count();
         for line in values.lines().take(MAX_VALUES) {
-            lines.push(Line::of(Tone::Plain, &format!("  {}", text::seen(line, width.saturating_sub(2)))));
+            lines.push(Line::plain(&format!("  {}", text::seen(line, width.saturating_sub(2)))));
         }
         if all > MAX_VALUES {
-            lines.push(Line::of(Tone::Dim, &format!("  {} more lines", all - MAX_VALUES)));
+            lines.push(Line::dim(&format!("  {} more lines", all - MAX_VALUES)));
         }
         let node = edit.as_node.as_deref().map_or("the node that wrote last".into(), |node| text::seen(node, 60));
-        let line = Line::of(Tone::Dim, "Write as ").with(Tone::Strong, &node);
+        let line = Line::dim("Write as ").with_strong(&node);
         lines.push(match self.writers.is_empty() {
             true => line,
-            false => line.with(Tone::Dim, &format!("  ({option} chooses another node)")),
+            false => line.with_dim(&format!("  ({option} chooses another node)")),
         });
         lines
     }
@@ -424,20 +423,20 @@ impl Bulk {
         let all = self.targets.len();
         if !self.is_planned() {
             let planned = all - self.count(|state| matches!(state, State::Waiting | State::Planning));
-            return Line::of(Tone::Moving, "◐ ").with(Tone::Plain, &format!("Reading {planned} of {all} threads…"));
+            return Line::moving("◐ ").with_plain(&format!("Reading {planned} of {all} threads…"));
         }
         if self.is_active() {
             let done = self.count(|state| matches!(state, State::Done(..)));
             let to_send = done + self.ready() + self.count(|state| matches!(state, State::Sending));
-            return Line::of(Tone::Moving, "◐ ").with(Tone::Plain, &format!("{done} of {to_send} done"));
+            return Line::moving("◐ ").with_plain(&format!("{done} of {to_send} done"));
         }
         if self.is_sent {
-            return Line::of(Tone::Strong, &self.summary().1);
+            return Line::strong(&self.summary().1);
         }
         let left_out = all - self.ready();
         let rest = if left_out > 0 { format!(", {left_out} left out") } else { String::new() };
         let text = format!("{} to {}{rest}", count_of(self.ready()), self.action.word());
-        Line::of(Tone::Strong, &text)
+        Line::strong(&text)
     }
 
     fn rows(&self, cx: &Cx<'_>, area: Area) -> Flat {
@@ -478,12 +477,12 @@ fn line_of(target: &Target) -> Line {
         }
     };
     let mut line = Line::of(tone, &format!("{mark} "));
-    line.push(Tone::Plain, &format!("{:<14} ", short_id(&target.thread)));
+    line.push_plain(&format!("{:<14} ", short_id(&target.thread)));
     if !word.is_empty() {
-        line.push(Tone::Strong, &format!("{word}  "));
+        line.push_strong(&format!("{word}  "));
     }
-    line.push(Tone::Plain, &text::fit(&text::clean(&target.title), 40));
-    line.push(Tone::Dim, &format!("  {}", text::clean(detail.lines().next().unwrap_or_default())));
+    line.push_plain(&text::fit(&text::clean(&target.title), 40));
+    line.push_dim(&format!("  {}", text::clean(detail.lines().next().unwrap_or_default())));
     line
 }
 

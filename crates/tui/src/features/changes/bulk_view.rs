@@ -27,7 +27,7 @@ pub(super) fn lines(page: &BulkAnswer, width: usize) -> Vec<Line> {
             let all = page.count(|progress| !matches!(progress, Progress::Left(_)));
             let open = page.count(|progress| matches!(progress, Progress::Queued | Progress::Planning));
             let said = format!("Loading the current state… {} of {} loaded", all - open, threads(all));
-            vec![Line::of(Tone::Dim, &text::fit(&said, width))]
+            vec![Line::dim(&text::fit(&said, width))]
         }
         BulkStage::Ready => preview(page, width),
         BulkStage::Sending | BulkStage::Stopping | BulkStage::Done => results(page, width),
@@ -38,11 +38,11 @@ pub(super) fn lines(page: &BulkAnswer, width: usize) -> Vec<Line> {
     });
     for (n, (of, why)) in left.enumerate() {
         if n == 0 {
-            lines.extend([Line::new(), Line::of(Tone::Dim, "Left unanswered")]);
+            lines.extend([Line::new(), Line::dim("Left unanswered")]);
         }
         let said = format!("{}: {}", of.name, text::head(why, MAX_REASON));
         for (i, part) in wrap(&text::clean(&said), width.saturating_sub(4)).iter().enumerate() {
-            lines.push(Line::of(Tone::Dim, if i == 0 { "  - " } else { "    " }).with(Tone::Plain, part));
+            lines.push(Line::dim(if i == 0 { "  - " } else { "    " }).with_plain(part));
         }
     }
     if page.excess > 0 {
@@ -80,7 +80,7 @@ fn preview(page: &BulkAnswer, width: usize) -> Vec<Line> {
     for (n, (of, preview)) in ready.enumerate() {
         lines.push(Line::new());
         let name = text::fit(&text::clean(&of.name), width.saturating_sub(6)).into_owned();
-        lines.push(Line::of(Tone::Accent, &format!("{}. ", n + 1)).with(Tone::Strong, &name));
+        lines.push(Line::accent(&format!("{}. ", n + 1)).with_strong(&name));
         lines.extend(indented(note_lines(preview, width.saturating_sub(3))));
         lines.extend(indented(request(preview, width.saturating_sub(3))));
     }
@@ -89,7 +89,7 @@ fn preview(page: &BulkAnswer, width: usize) -> Vec<Line> {
 
 fn indented(lines: Vec<Line>) -> impl Iterator<Item = Line> {
     lines.into_iter().map(|line| {
-        let mut out = Line::of(Tone::Plain, "   ");
+        let mut out = Line::plain("   ");
         out.left.extend(line.left);
         out
     })
@@ -119,24 +119,22 @@ fn results(page: &BulkAnswer, width: usize) -> Vec<Line> {
         lines.extend(result(of, (tone, glyph, word, detail), width));
     }
     if lines.is_empty() {
-        lines.push(Line::of(Tone::Plain, "The rules decide about none of these threads. Nothing is sent."));
+        lines.push(Line::plain("The rules decide about none of these threads. Nothing is sent."));
     }
     lines
 }
 
 fn result(of: &Answered, (tone, glyph, word, detail): (Tone, &str, &str, &str), width: usize) -> Vec<Line> {
     let name = text::fit(&text::clean(&of.name), width / 2).into_owned();
-    let head = Line::of(tone, &format!("{glyph} ")).with(Tone::Plain, &name).with(tone, &format!("  {word}"));
+    let head = Line::of(tone, &format!("{glyph} ")).with_plain(&name).with(tone, &format!("  {word}"));
     let room = width.saturating_sub(head.width() + 2);
     // A long detail gets lines of its own.
     match detail {
         "" => vec![head],
-        detail if text::width(detail) <= room => vec![head.with(Tone::Dim, &format!("  {}", text::clean(detail)))],
+        detail if text::width(detail) <= room => vec![head.with_dim(&format!("  {}", text::clean(detail)))],
         detail => std::iter::once(head)
             .chain(
-                wrap(&text::clean(detail), width.saturating_sub(2))
-                    .iter()
-                    .map(|part| Line::of(Tone::Dim, &format!("  {part}"))),
+                wrap(&text::clean(detail), width.saturating_sub(2)).iter().map(|part| Line::dim(&format!("  {part}"))),
             )
             .collect(),
     }
@@ -147,12 +145,8 @@ fn progress(page: &BulkAnswer) -> Line {
     let ready = page.count(|progress| matches!(progress, Progress::Ready(_)));
     let sent = page.count(|progress| matches!(progress, Progress::Sending(_) | Progress::Finished(..)));
     match page.stage {
-        BulkStage::Sending => {
-            Line::of(Tone::Moving, "◐ ").with(Tone::Plain, &format!("Sending {sent} of {}…", answers(sent + ready)))
-        }
-        BulkStage::Stopping => {
-            Line::of(Tone::Moving, "◐ ").with(Tone::Plain, "Stopping after the answer that was already sent…")
-        }
+        BulkStage::Sending => Line::moving("◐ ").with_plain(&format!("Sending {sent} of {}…", answers(sent + ready))),
+        BulkStage::Stopping => Line::moving("◐ ").with_plain("Stopping after the answer that was already sent…"),
         BulkStage::Ready | BulkStage::Planning | BulkStage::Done => Line::new(),
     }
 }
@@ -161,7 +155,7 @@ fn progress(page: &BulkAnswer) -> Line {
 pub(super) fn draw(page: &BulkAnswer, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let area = cx.area;
     let asked = page.threads.len() + page.excess;
-    let mut line = Line::of(Tone::Plain, &format!("{} by rules", threads(asked)));
+    let mut line = Line::plain(&format!("{} by rules", threads(asked)));
     if cx.session.settings.demo {
         line = line.right(Tone::Moving, " DEMO");
     }

@@ -227,7 +227,7 @@ impl Confirm {
         let kind = target.map_or("target", |target| target.kind);
         let mut lines = self.check.changed_lines(kind, now, width);
         match &self.stage {
-            Stage::Planning => lines.push(Line::of(Tone::Dim, "Loading the current state…")),
+            Stage::Planning => lines.push(Line::dim("Loading the current state…")),
             Stage::Refused(error) => {
                 let (tone, heading, why) = match error {
                     PlanError::Asked(error) => {
@@ -259,7 +259,7 @@ impl Confirm {
         lines.extend(self.writer_lines(width));
         if let Some(option) = self.option("ctrl-t") {
             lines.push(Line::new());
-            lines.push(Line::of(Tone::Dim, &option));
+            lines.push(Line::dim(&option));
         }
         if matches!(self.stage, Stage::Ready(_)) {
             lines.extend(self.check.lines(kind, now, width));
@@ -425,9 +425,9 @@ impl Confirm {
             self.stage = Stage::Sending(preview);
         }
         match self.proposal.clone() {
-            Proposal::Service(_) => Effect::Send(self.number, self.profile.clone()).into(),
-            Proposal::Resource(..) => Effect::SendResource(self.number, self.profile.clone()).into(),
-            Proposal::TwoServers(..) => Effect::SendOnTwoServers(self.number, self.profile.clone()).into(),
+            Proposal::Service(_) | Proposal::Resource(..) | Proposal::TwoServers(..) => {
+                Effect::Send(self.number, self.profile.clone()).into()
+            }
             Proposal::Thread(server, intent) => {
                 let thread = ThreadRef { server, id: intent.thread().to_string() };
                 let mut out = Requests::none();

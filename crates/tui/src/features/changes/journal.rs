@@ -48,19 +48,20 @@ fn entry_lines(sent: &SentRequest, width: usize) -> Vec<Line> {
     let (tone, word) = outcome(sent);
     let mut lines = Vec::new();
     if !sent.title.is_empty() {
-        lines.push(Line::of(Tone::Strong, &sent.title));
+        lines.push(Line::strong(&sent.title));
     }
-    lines.push(Line::of(tone, &word).with(
-        Tone::Dim,
-        &format!("   {}   took {}", sent.at.strftime("%Y-%m-%d %H:%M:%SZ"), text::duration(sent.took)),
-    ));
+    lines.push(Line::of(tone, &word).with_dim(&format!(
+        "   {}   took {}",
+        sent.at.strftime("%Y-%m-%d %H:%M:%SZ"),
+        text::duration(sent.took)
+    )));
     if let Outcome::NoAnswer(why) = &sent.outcome {
         let text = format!("{why}. It is unknown whether it was applied: check before you send it again.");
-        lines.extend(wrap(&text, width).iter().map(|part| Line::of(Tone::Plain, part)));
+        lines.extend(wrap(&text, width).iter().map(|part| Line::plain(part)));
     }
     lines.push(Line::new());
-    lines.push(Line::of(Tone::Dim, "As curl ($KEY, $TOKEN: placeholders; ***: masked)"));
-    lines.extend(wrap(&sent.request.curl(), width).iter().map(|part| Line::of(Tone::Plain, part)));
+    lines.push(Line::dim("As curl ($KEY, $TOKEN: placeholders; ***: masked)"));
+    lines.extend(wrap(&sent.request.curl(), width).iter().map(|part| Line::plain(part)));
     lines
 }
 

@@ -43,7 +43,7 @@ pub(super) fn labeled(label: &str, lines: Vec<Line>, width: usize) -> Vec<Line> 
     }
     let is_narrow = width < NARROW;
     let indent = if is_narrow { 2 } else { LABEL };
-    let above = (is_narrow && !label.is_empty()).then(|| Line::of(Tone::Dim, label));
+    let above = (is_narrow && !label.is_empty()).then(|| Line::dim(label));
     let beside = lines.into_iter().enumerate().map(|(i, mut line)| {
         let text = if i == 0 && !is_narrow { label } else { "" };
         line.left.insert(0, Piece { text: padded(text, indent), tone: Tone::Dim });
@@ -141,7 +141,7 @@ fn push_nodes(line: &mut Line, step: &BranchStep, named: &str, width: usize) {
     let name = node.rsplit_once(" ×").map_or(&**node, |(name, _)| name);
     let is_node = step.kind != BranchStepKind::Skipped && !name.contains(' ') && name != "unknown";
     line.push(if is_node { Tone::label(name) } else { Tone::Dim }, named);
-    line.push(Tone::Plain, &" ".repeat(width.saturating_sub(text::width(named))));
+    line.push_plain(&" ".repeat(width.saturating_sub(text::width(named))));
 }
 
 /// Returns the changes. Of a run from a checkpoint, whether its state is edited first.
@@ -153,10 +153,10 @@ fn changes(preview: &Preview, style: &PreviewStyle<'_>) -> Vec<Line> {
         let (none, edit) = (choice(!is_edited, "none"), choice(is_edited, "edit state first"));
         return match (preview.changes.as_slice(), style.may_edit) {
             ([], false) => Vec::new(),
-            ([], true) => vec![Line::of(Tone::Plain, &format!("{none}   {edit}"))],
+            ([], true) => vec![Line::plain(&format!("{none}   {edit}"))],
             ([one], _) => wrapped(Tone::Plain, &format!("{none}   {edit}: {}", one.line()), width),
             (several, _) => {
-                let head = Line::of(Tone::Plain, &format!("{none}   {edit}:"));
+                let head = Line::plain(&format!("{none}   {edit}:"));
                 std::iter::once(head).chain(several.iter().flat_map(|change| change_lines(change, width))).collect()
             }
         };
@@ -179,7 +179,7 @@ fn request_lines(preview: &Preview, style: &PreviewStyle<'_>) -> Vec<Line> {
         if style.is_folded {
             let body = request.body.as_ref().map(|body| text::head(&body.to_string(), PIECE).to_string());
             let line = format!("{number}{} {}  {}", request.method, path_of(&request.url), body.unwrap_or_default());
-            lines.push(Line::of(Tone::Dim, &text::fit(&text::clean(&line), width)));
+            lines.push(Line::dim(&text::fit(&text::clean(&line), width)));
             continue;
         }
         lines.extend(whole_request(request, &number, width));
@@ -190,21 +190,20 @@ fn request_lines(preview: &Preview, style: &PreviewStyle<'_>) -> Vec<Line> {
 /// Returns a request with its body in compact form.
 fn whole_request(request: &PlainRequest, number: &str, width: usize) -> Vec<Line> {
     let indent = number.len();
-    let mut lines =
-        Line::of(Tone::Dim, &format!("{number}{} {}", request.method, request.url)).broken(width, indent, usize::MAX);
+    let mut lines = Line::dim(&format!("{number}{} {}", request.method, request.url)).broken(width, indent, usize::MAX);
     let Some(body) = request.body.as_ref().map(|body| body.to_string()) else { return lines };
     let shown = text::head(&body, MAX_BODY);
-    let mut line = Line::of(Tone::Dim, &" ".repeat(indent));
+    let mut line = Line::dim(&" ".repeat(indent));
     let mut rest = shown;
     while !rest.is_empty() {
         let piece = text::head(rest, PIECE);
-        line.push(Tone::Dim, piece);
+        line.push_dim(piece);
         rest = &rest[piece.len()..];
     }
     lines.extend(line.broken(width, indent, usize::MAX));
     if shown.len() < body.len() {
         let said = format!("… {} more", text::bytes((body.len() - shown.len()) as u64));
-        lines.push(Line::of(Tone::Dim, &format!("{}{said}", " ".repeat(indent))));
+        lines.push(Line::dim(&format!("{}{said}", " ".repeat(indent))));
     }
     lines
 }

@@ -171,8 +171,8 @@ impl ProfileFields {
         let cursor = column.map(|column| (0, LABELS + 2 + column));
         let hint = if value.is_empty() && !is_focused { placeholder(stop, values.place) } else { "" };
         let line = match hint {
-            "" => label.with(frame, "[ ").with(Tone::Plain, &padded(&shown, room)).with(frame, " ]"),
-            hint => label.with(Tone::Dim, &format!("[ {} ]", padded(&text::fit(hint, room), room))),
+            "" => label.with(frame, "[ ").with_plain(&padded(&shown, room)).with(frame, " ]"),
+            hint => label.with_dim(&format!("[ {} ]", padded(&text::fit(hint, room), room))),
         };
         (vec![line], cursor)
     }
@@ -233,7 +233,7 @@ fn fixed(name: &str, value: &str, note: &str, width: usize) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     for part in wrap(&text::clean(value), room) {
         let name = if lines.is_empty() { name } else { "" };
-        lines.push(Line::of(Tone::Dim, &format!("  {} ", padded(name, NAMES))).with(Tone::Plain, &part));
+        lines.push(Line::dim(&format!("  {} ", padded(name, NAMES))).with_plain(&part));
     }
     with_note(&mut lines, note, true, width);
     lines
@@ -245,11 +245,11 @@ fn with_note(lines: &mut Vec<Line>, note: &str, is_needed: bool, width: usize) {
     let Some(line) = lines.first_mut().filter(|_| !note.is_empty()) else { return };
     let column = NOTES.max(line.width());
     if width >= NOTES + NOTE_ROOM && column + text::width(&note) <= width {
-        line.push(Tone::Plain, &" ".repeat(column - line.width()));
-        line.push(Tone::Dim, &note);
+        line.push_plain(&" ".repeat(column - line.width()));
+        line.push_dim(&note);
     } else if is_needed {
         let parts = wrap(&note, width.saturating_sub(LABELS).max(8));
-        lines.extend(parts.iter().map(|part| Line::of(Tone::Dim, &format!("{}{part}", " ".repeat(LABELS)))));
+        lines.extend(parts.iter().map(|part| Line::dim(&format!("{}{part}", " ".repeat(LABELS)))));
     }
 }
 

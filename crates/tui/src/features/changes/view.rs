@@ -23,7 +23,7 @@ fn frame(cx: &Cx<'_>, canvas: &mut Canvas<'_>, title: &str, name: &str, profile:
 /// Returns the subject and its profile for a title.
 fn about(cx: &Cx<'_>, name: &str, profile: &str) -> Line {
     let state = cx.session.profiles.iter().find(|p| &*p.name == profile);
-    let mut line = Line::of(Tone::Plain, name).right(Tone::Dim, profile);
+    let mut line = Line::plain(name).right(Tone::Dim, profile);
     if let Some(label) = state.and_then(|p| p.label.as_deref()) {
         line = line.right(Tone::Strong, &format!(" ‹{label}›"));
     }
@@ -45,9 +45,9 @@ pub(super) fn editor(editor: &Editor, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> O
             marked((Tone::Dim, "? "), Tone::Plain, &said, area.w.into())
         }
         None => {
-            let line = Line::of(Tone::Good, "● ").with(Tone::Dim, editor.subject.valid_status());
+            let line = Line::of(Tone::Good, "● ").with_dim(editor.subject.valid_status());
             match editor.subject {
-                Subject::Profile(_) => vec![line.with(Tone::Dim, ", for this session only")],
+                Subject::Profile(_) => vec![line.with_dim(", for this session only")],
                 _ => vec![line],
             }
         }
@@ -98,7 +98,7 @@ pub(super) fn confirm(confirm: &Confirm, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -
             return Some(typed_prompt(canvas, (area, y), (name, &confirm.typed), confirm.may_be_sent()));
         }
         (Stage::Sending(_), _) => {
-            let line = Line::of(Tone::Moving, "◐ ").with(Tone::Plain, "Sent, waiting for the response…");
+            let line = Line::moving("◐ ").with_plain("Sent, waiting for the response…");
             canvas.line(area.x, y, area.w, &line);
         }
         _ => {}
@@ -129,7 +129,7 @@ fn typed_prompt(
     let before = text::clean(typed.around_cursor().0).into_owned();
     let x = area.x + (text::width(&ask) + text::width(&before)) as u16;
     let typed = typed.text();
-    let line = Line::of(Tone::Strong, &ask).with(if fits { Tone::Good } else { Tone::Plain }, &text::clean(&typed));
+    let line = Line::strong(&ask).with(if fits { Tone::Good } else { Tone::Plain }, &text::clean(&typed));
     canvas.line(area.x, y, area.w, &line);
     (x.min(area.x + area.w - 1), y)
 }
@@ -143,7 +143,7 @@ pub(super) fn draw_preview(canvas: &mut Canvas<'_>, area: Area, place: &Place, l
     if lines.len() > shown_to {
         let more = lines.len() - shown_to;
         let more = format!("… {more} more line{} below", if more == 1 { "" } else { "s" });
-        canvas.line(area.x, room.y + room.h, area.w, &Line::of(Tone::Accent, &more));
+        canvas.line(area.x, room.y + room.h, area.w, &Line::accent(&more));
     }
     area.y + (lines.len() as u16).min(room.h) + 1
 }
@@ -163,10 +163,10 @@ pub(super) fn journal(journal: &JournalView, cx: &Cx<'_>, canvas: &mut Canvas<'_
         let Some(sent) = entries.get(at) else { continue };
         let y = area.y + i as u16;
         let (tone, word) = outcome(sent);
-        let line = Line::of(Tone::Dim, &cx.session.clock(sent.at))
+        let line = Line::dim(&cx.session.clock(sent.at))
             .with(tone, &format!("  {word:<12}"))
-            .with(Tone::Plain, &if sent.title.is_empty() { String::new() } else { format!("{}  ", sent.title) })
-            .with(Tone::Dim, &format!("{} {}", sent.place.method, sent.place.path))
+            .with_plain(&if sent.title.is_empty() { String::new() } else { format!("{}  ", sent.title) })
+            .with_dim(&format!("{} {}", sent.place.method, sent.place.path))
             .right(Tone::Dim, &format!("{}  {}", sent.place.profile, text::duration(sent.took)));
         canvas.line(area.x + 1, y, area.w.saturating_sub(2), &line);
         if journal.selection.selected.as_ref() == ids.get(at) {

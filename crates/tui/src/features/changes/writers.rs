@@ -40,7 +40,7 @@ impl Confirm {
             lines.push(writer_line(chosen == Some(&*one.node), &name, &then));
         }
         if nodes.len() > first + MAX_WRITER_LINES || first > 0 {
-            lines.push(Line::of(Tone::Dim, &format!("  {} nodes in all", nodes.len())));
+            lines.push(Line::dim(&format!("  {} nodes in all", nodes.len())));
         }
         std::iter::once(Line::new()).chain(labeled("Write as", lines, width)).collect()
     }
@@ -62,7 +62,7 @@ impl Confirm {
 
 fn writer_line(is_chosen: bool, name: &str, then: &str) -> Line {
     let (mark, tone) = if is_chosen { ("● ", Tone::Strong) } else { ("  ", Tone::Plain) };
-    Line::of(Tone::Accent, mark).with(tone, name).with(Tone::Dim, &format!("  {then}"))
+    Line::accent(mark).with(tone, name).with_dim(&format!("  {then}"))
 }
 
 /// Returns the node after a node in a list; after the last one none, which is the node that wrote last.

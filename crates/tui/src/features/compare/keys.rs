@@ -221,7 +221,7 @@ impl Keys {
                     _ => fact.text(of, session),
                 };
                 if value.is_empty() {
-                    return if fact == Fact::Message { Line::new() } else { Line::of(Tone::Dim, "unknown") };
+                    return if fact == Fact::Message { Line::new() } else { Line::dim("unknown") };
                 }
                 if fact != Fact::Status {
                     let tone = if fact == Fact::Revision { Tone::Dim } else { Tone::Plain };
@@ -232,10 +232,10 @@ impl Keys {
                 Line::of(tone, &format!("{glyph} ")).with(word, &value)
             }
             Some(KeyLine::Key(row)) => match &row.values[which] {
-                KeyValue::Known(value) => Line::of(Tone::Plain, &text::clean(text::head(&shown(value), MAX_CELL))),
-                KeyValue::Secret => Line::of(Tone::Dim, "present"),
-                KeyValue::Unknown => Line::of(Tone::Dim, "not recorded"),
-                KeyValue::Absent if row.is_secret() => Line::of(Tone::Dim, "absent"),
+                KeyValue::Known(value) => Line::plain(&text::clean(text::head(&shown(value), MAX_CELL))),
+                KeyValue::Secret => Line::dim("present"),
+                KeyValue::Unknown => Line::dim("not recorded"),
+                KeyValue::Absent if row.is_secret() => Line::dim("absent"),
                 KeyValue::Absent => Line::new(),
             },
         }
@@ -293,7 +293,7 @@ pub(super) fn side_line(
     let name = fit_end(&keys.name(at), room);
     let gap = " ".repeat(room.saturating_sub(text::width(&name)) + 2);
     let tone = if is_selected { Tone::Strong } else { Tone::Dim };
-    let mut line = Line::of(Tone::Plain, &" ".repeat(MARGIN)).with(tone, &name).with(Tone::Plain, &gap);
+    let mut line = Line::plain(&" ".repeat(MARGIN)).with(tone, &name).with_plain(&gap);
     let mut rest = width.saturating_sub(line.width() + 1);
     for piece in cells.left {
         let fitted = text::fit(&piece.text, rest).into_owned();
@@ -326,7 +326,7 @@ pub(super) fn key_width(keys: &Keys, width: usize) -> usize {
 /// Returns the headings of a side.
 pub(super) fn head(keys: Option<&Keys>, width: usize) -> Line {
     let room = keys.map_or(12, |keys| key_width(keys, width));
-    Line::of(Tone::Dim, &format!("{}{:<room$}  VALUE", " ".repeat(MARGIN), "KEY"))
+    Line::dim(&format!("{}{:<room$}  VALUE", " ".repeat(MARGIN), "KEY"))
 }
 
 /// Returns a value whole, JSON on several lines.

@@ -45,7 +45,7 @@ pub(super) fn draw(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         // The title of a revision has its commit.
         let commit = || page.made_from(which).filter(|_| page.is_of_deployments());
         let status = state.or_else(commit).unwrap_or_default();
-        let mut line = Line::of(tone, &format!("{name}  ")).with(Tone::Plain, &page.title(cx.session, which));
+        let mut line = Line::of(tone, &format!("{name}  ")).with_plain(&page.title(cx.session, which));
         if let Some(error) = page.missing(which) {
             // The error is in the details.
             let (tone, words) = match error {
@@ -63,7 +63,7 @@ pub(super) fn draw(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let first = || aligned.first_name().map(|first| format!("First difference: {first}"));
     let same = || page.no_difference().map(str::to_string);
     let head = aligned.not_comparable().or_else(first).or_else(same).unwrap_or_default();
-    canvas.line(1, 3, w.saturating_sub(2), &Line::of(Tone::Strong, &head).right(Tone::Dim, &page.common()));
+    canvas.line(1, 3, w.saturating_sub(2), &Line::strong(&head).right(Tone::Dim, &page.common()));
     let flat = Flat { first: 0, end: page.shown.len() as u64 };
     for (n, line) in window(&flat, page.place.top, layout.rows.h.into()).enumerate() {
         let y = layout.rows.y + n as u16;
@@ -76,7 +76,7 @@ pub(super) fn draw(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
                 },
                 Aligned::Keys(keys) => key_row(keys, *at, is_selected, w.saturating_sub(4).into(), cx),
             },
-            Some(Shown::Equal(_, count)) => Line::of(Tone::Dim, &format!("= {count} equal")),
+            Some(Shown::Equal(_, count)) => Line::dim(&format!("= {count} equal")),
             None => continue,
         };
         canvas.line(3, y, w.saturating_sub(4), &shown);
@@ -90,7 +90,7 @@ pub(super) fn draw(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     } else {
         let notes = aligned.notes().iter().flat_map(|note| wrap(note, w.saturating_sub(2).into()));
         for (n, note) in notes.take(h.saturating_sub(8).into()).enumerate() {
-            canvas.line(1, 5 + n as u16, w.saturating_sub(2), &Line::of(Tone::Dim, &note));
+            canvas.line(1, 5 + n as u16, w.saturating_sub(2), &Line::dim(&note));
         }
     }
     let totals = match aligned {
@@ -104,7 +104,7 @@ pub(super) fn draw(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         }
     };
     for (n, (name, line)) in totals.into_iter().enumerate() {
-        let line = Line::of(Tone::Dim, name).with(Tone::Plain, &line);
+        let line = Line::dim(name).with_plain(&line);
         canvas.line(1, h.saturating_sub(3) + n as u16, w.saturating_sub(2), &line);
     }
 }
@@ -115,16 +115,16 @@ fn row(comparison: &Comparison, row: &Row, is_selected: bool) -> Line {
     let of = a.or(b);
     let mut line = Line::of(verdict_tone(&row.verdict), &format!("{} ", row.verdict.sign()));
     let number = of.and_then(|step| step.step).map(|number| format!("{number} ")).unwrap_or_default();
-    line.push(Tone::Dim, &number);
+    line.push_dim(&number);
     let name = of.map(Step::place).unwrap_or_default();
     let tone = if is_selected { Tone::Strong } else { Tone::label(of.map_or("", |step| &step.node)) };
     line.push(tone, &text::fit(&text::clean(&name), 24));
     for (name, step) in [("  A ", a), (" │ B ", b)] {
-        line.push(Tone::Dim, name);
+        line.push_dim(name);
         match step {
             Some(step) => cell(&mut line, step),
-            None if row.verdict == Verdict::Pending => line.push(Tone::Dim, "…"),
-            None => line.push(Tone::Dim, "–"),
+            None if row.verdict == Verdict::Pending => line.push_dim("…"),
+            None => line.push_dim("–"),
         }
     }
     let what = what(&row.verdict);
@@ -139,14 +139,14 @@ fn key_row(of: &Keys, at: usize, is_selected: bool, width: usize, cx: &Cx<'_>) -
     let room = keys::key_width(of, width).min(width * 3 / 10);
     let name = keys::fit_end(&of.name(at), room);
     line.push(if is_selected { Tone::Strong } else { Tone::Plain }, &name);
-    line.push(Tone::Plain, &" ".repeat(room.saturating_sub(text::width(&name))));
+    line.push_plain(&" ".repeat(room.saturating_sub(text::width(&name))));
     let half = width.saturating_sub(line.width() + 8) / 2;
     for (which, side) in ["  A ", " │ B "].into_iter().enumerate() {
-        line.push(Tone::Dim, side);
+        line.push_dim(side);
         let start = line.width();
         let cells = of.cells(at, which, cx.session);
         if cells.left.is_empty() {
-            line.push(Tone::Dim, "–");
+            line.push_dim("–");
         }
         let mut rest = half;
         for piece in cells.left {
@@ -156,7 +156,7 @@ fn key_row(of: &Keys, at: usize, is_selected: bool, width: usize, cx: &Cx<'_>) -
         }
         if which == 0 {
             let used = line.width();
-            line.push(Tone::Plain, &" ".repeat((start + half).saturating_sub(used)));
+            line.push_plain(&" ".repeat((start + half).saturating_sub(used)));
         }
     }
     line
@@ -167,9 +167,9 @@ fn cell(line: &mut Line, step: &Step) {
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     line.push(sign_tone(step), step.sign());
     if !step.sign().is_empty() && !parts.is_empty() {
-        line.push(Tone::Plain, " ");
+        line.push_plain(" ");
     }
-    line.push(Tone::Plain, &text::fit(&text::clean(&parts.join(" ")), 24));
+    line.push_plain(&text::fit(&text::clean(&parts.join(" ")), 24));
 }
 
 /// Draws what both sides wrote, A above B.
@@ -199,7 +199,7 @@ fn details(page: &ComparePage, area: Area, cx: &Cx<'_>, canvas: &mut Canvas<'_>)
             let mark = move |n: usize, name: &str| if n == 0 { format!("{name}  ") } else { "   ".into() };
             let name = name.to_string();
             lines.into_iter().take(most).enumerate().map(move |(n, line)| {
-                let mut whole = Line::of(Tone::Dim, &mark(n, &name));
+                let mut whole = Line::dim(&mark(n, &name));
                 whole.left.extend(line.left);
                 whole
             })

@@ -1,15 +1,13 @@
-//! The page: its sides, its cursor and its keys.
+//! The page: its sides and its cursor.
+
+mod component;
 
 use super::aligned::{Aligned, Loaded};
-use super::{detail, narrow, view};
-use crate::input::action::{Action, Context};
+use super::{narrow, view};
 use crate::session::compare::{ConfigurationRef, SideContents, SideLoaded, SideRef};
-use crate::session::msg::{
-    Described, Effect, Epoch, FileStep, RevisionRef, Subscription, SubscriptionId, SubscriptionKind,
-};
+use crate::session::msg::{Described, Effect, FileStep, RevisionRef};
 use crate::session::request::StreamCommand;
-use crate::session::{Component, Cx, Requests, Route, Session};
-use crate::widgets::canvas::Canvas;
+use crate::session::{Cx, Requests, Route, Session};
 use crate::widgets::diff_lines;
 use crate::widgets::line::Line;
 use crate::widgets::scroll::{Flat, LinePos, Place};
@@ -493,128 +491,5 @@ impl ComparePage {
 impl PageSide {
     fn set(&mut self, loaded: Loaded) {
         (self.loaded, self.error) = (Some(loaded), None);
-    }
-}
-
-impl Component for ComparePage {
-    fn context(&self) -> Context {
-        Context::Compare
-    }
-
-    fn tab_name(&self) -> Option<String> {
-        Some("Compare".into())
-    }
-
-    fn offers(&self, action: Action) -> bool {
-        match action {
-            Action::Describe | Action::Export => !self.is_of_keys(),
-            Action::OpenLink => self.is_of_keys() && !self.is_of_versions(),
-            _ => true,
-        }
-    }
-
-    fn hints(&self) -> Option<&'static [&'static str]> {
-        if !self.is_of_keys() {
-            // Without rows there is no step to open.
-            let ids: &[&str] = &["compare.side", "compare.state", "app.back", "app.command", "app.help"];
-            return self.shown.is_empty().then_some(ids);
-        }
-        let keys = self.aligned.as_ref().and_then(Aligned::keys);
-        Some(match keys.is_some_and(|keys| keys.table.commits().is_ok()) {
-            true => &["compare.next", "compare.collapse", "compare.side", "compare.commits", "app.command", "app.help"],
-            false => &["compare.next", "compare.collapse", "compare.side", "app.command", "app.help"],
-        })
-    }
-
-    fn can(&self, cx: &Cx<'_>, action: Action) -> bool {
-        match action {
-            // A narrow page shows both sides in one list.
-            Action::NextPane => ComparePage::is_wide(cx),
-            Action::NextMatch | Action::PrevMatch | Action::Collapse => !self.shown.is_empty() && self.is_whole(),
-            Action::Describe => self.aligned.is_some() && self.is_whole(),
-            _ => true,
-        }
-    }
-
-    fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
-        let requests = match action {
-            Action::NextMatch | Action::PrevMatch => self.next_difference(action == Action::NextMatch),
-            Action::Collapse => {
-                self.collapse();
-                Requests::none()
-            }
-            Action::NextPane | Action::PrevPane => {
-                self.focus = 1 - self.focus;
-                Requests::none()
-            }
-            Action::OpenLink if self.offers(action) => self.open_commits(),
-            Action::Describe if self.offers(action) => {
-                self.shows_state = !self.shows_state;
-                self.load_state();
-                Requests::none()
-            }
-            Action::Open => return self.open(),
-            Action::Export if self.offers(action) => return self.propose_export(cx.session),
-            _ => Requests::none(),
-        };
-        self.relayout(cx);
-        requests
-    }
-
-    fn back(&mut self, _quit: bool) -> Option<Requests> {
-        // First closes the final states.
-        std::mem::take(&mut self.shows_state).then(Requests::none)
-    }
-
-    fn step(&mut self, cx: &Cx<'_>, lines: isize, whole_window: bool) {
-        let (rows, height) = (self.flat(), self.height(cx));
-        match whole_window {
-            true => self.place.page(&rows, height, lines),
-            false => self.place.step(&rows, height, lines),
-        }
-    }
-
-    fn click(&mut self, cx: &Cx<'_>, x: u16, y: u16) -> Requests {
-        let (w, h) = cx.session.page_size();
-        if ComparePage::is_wide(cx) {
-            let layout = view::layout((w, h), self.needed());
-            self.focus = usize::from(x >= layout.right.x);
-            if let Some(row) = y.checked_sub(layout.rows.y.saturating_sub(cx.area.y)).filter(|row| *row < layout.rows.h)
-            {
-                self.place.cursor = LinePos { key: self.place.top.key + u64::from(row), line: 0 };
-                self.relayout(cx);
-            }
-        }
-        Requests::none()
-    }
-
-    fn copied(&mut self) -> Option<String> {
-        detail::copied(self)
-    }
-
-    fn relayout(&mut self, cx: &Cx<'_>) {
-        let rows = self.flat();
-        self.place.fill(&rows, self.height(cx));
-    }
-
-    fn subscriptions(&self, cx: &Cx<'_>, out: &mut Vec<Subscription>) {
-        for (which, side) in self.sides.iter().enumerate() {
-            let Some(from) = &side.from else { continue };
-            let epoch = from.profile().map_or(Epoch::default(), |profile| cx.session.epoch_of(profile));
-            let id = SubscriptionId::Side(self.number, which);
-            out.push(Subscription::new(id, epoch, SubscriptionKind::Side(from.clone())));
-        }
-    }
-
-    fn profile(&self) -> Option<&str> {
-        self.sides.iter().find_map(|side| side.from.as_ref()?.profile())
-    }
-
-    fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
-        match ComparePage::is_wide(cx) {
-            true => view::wide(self, cx, canvas),
-            false => narrow::draw(self, cx, canvas),
-        }
-        None
     }
 }

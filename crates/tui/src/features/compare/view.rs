@@ -83,7 +83,7 @@ pub(super) fn wide(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
             }
             Some(Shown::Equal(_, count)) => {
                 let area = layout.middle;
-                canvas.line(area.x, y, area.w, &Line::of(Tone::Dim, &format!("   =   {count} equal")));
+                canvas.line(area.x, y, area.w, &Line::dim(&format!("   =   {count} equal")));
             }
             None => {}
         }
@@ -101,7 +101,7 @@ fn heads(page: &ComparePage, layout: &Layout, canvas: &mut Canvas<'_>) {
     for (which, area) in [(0, layout.left), (1, layout.right)] {
         let head = match page.is_of_keys() {
             true => keys::head(page.aligned.as_ref().and_then(Aligned::keys), area.w.into()),
-            false => Line::of(Tone::Dim, &row_text(&[" STEP", "NODE", "TOOK", "TOKENS"], columns(area.w.into()))),
+            false => Line::dim(&row_text(&[" STEP", "NODE", "TOOK", "TOKENS"], columns(area.w.into()))),
         };
         canvas.line(area.x, area.y - 1, area.w, &head);
         if let Some(error) = page.missing(which) {
@@ -120,19 +120,19 @@ fn heads(page: &ComparePage, layout: &Layout, canvas: &mut Canvas<'_>) {
         }
     }
     let head = if page.is_of_keys() { "      A → B" } else { "      A → B  Δ TIME" };
-    canvas.line(layout.middle.x, layout.middle.y - 1, MIDDLE, &Line::of(Tone::Dim, head));
+    canvas.line(layout.middle.x, layout.middle.y - 1, MIDDLE, &Line::dim(head));
 }
 
 /// Draws the totals of sides that can't be aligned, and how their final states differ if that was asked for.
 fn only_totals(page: &ComparePage, why: &str, layout: &Layout, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let Some(comparison) = page.aligned.as_ref().and_then(Aligned::steps) else { return };
     let w = cx.session.page_size().0.saturating_sub(2);
-    canvas.line(1, 3, w, &Line::of(Tone::Strong, &text::clean(why)));
+    canvas.line(1, 3, w, &Line::strong(&text::clean(why)));
     for (which, total) in page.totals(comparison).into_iter().enumerate() {
         let title = side_title(page, cx, which);
         let room = usize::from(layout.left.w);
         let gap = " ".repeat(room.saturating_sub(text::width(&title)));
-        let line = Line::of(Tone::Accent, &text::fit(&title, room)).with(Tone::Plain, &format!("{gap}{total}"));
+        let line = Line::accent(&text::fit(&title, room)).with_plain(&format!("{gap}{total}"));
         canvas.line(1, 5 + which as u16, w, &line);
     }
     if page.shows_state {
@@ -142,7 +142,7 @@ fn only_totals(page: &ComparePage, why: &str, layout: &Layout, cx: &Cx<'_>, canv
         return;
     }
     for (n, note) in comparison.notes.iter().enumerate() {
-        canvas.line(1, 8 + n as u16, w, &Line::of(Tone::Dim, &text::clean(note)));
+        canvas.line(1, 8 + n as u16, w, &Line::dim(&text::clean(note)));
     }
 }
 
@@ -150,12 +150,12 @@ fn only_totals(page: &ComparePage, why: &str, layout: &Layout, cx: &Cx<'_>, canv
 fn place(page: &ComparePage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let w = cx.session.page_size().0;
     let subject = format!("{}   ", page.subject());
-    let mut line = Line::of(Tone::Strong, &subject);
+    let mut line = Line::strong(&subject);
     let right = page.common();
     let room = usize::from(w).saturating_sub(2 + subject.len() + text::width(&right) + 3 + 7) / 2;
     for (which, name) in ["A ", "B "].into_iter().enumerate() {
-        line.push(Tone::Accent, if which == 0 { name } else { "   B " });
-        line.push(Tone::Plain, &text::fit(&text::clean(&page.title(cx.session, which)), room));
+        line.push_accent(if which == 0 { name } else { "   B " });
+        line.push_plain(&text::fit(&text::clean(&page.title(cx.session, which)), room));
     }
     canvas.line(1, 1, w.saturating_sub(2), &line.right(Tone::Dim, &right));
 }
@@ -305,7 +305,7 @@ fn step_row(comparison: &Comparison, at: usize, is_selected: bool, layout: &Layo
     let side = |which: usize, step: Option<&Step>, width: u16| match step {
         Some(of) => step_line(of, !is_parallel(of, which), is_selected, width.into()),
         // A side without steps says so there.
-        None if row.verdict == Verdict::Pending && !is_empty(which) => Line::of(Tone::Dim, "       …"),
+        None if row.verdict == Verdict::Pending && !is_empty(which) => Line::dim("       …"),
         None => Line::new(),
     };
     [side(0, a, layout.left.w), middle(comparison, row), side(1, b, layout.right.w)]
@@ -337,19 +337,19 @@ fn step_line(step: &Step, shows_number: bool, is_selected: bool, width: usize) -
     let room = ends[0].saturating_sub(7 + text::width(&sign));
     let place = text::fit(&place, room).into_owned();
     let rest = text::fit(&rest, room.saturating_sub(text::width(&place))).into_owned();
-    let mut line = Line::of(Tone::Dim, &format!("{number:>5}  "));
+    let mut line = Line::dim(&format!("{number:>5}  "));
     line.push(name_tone, &place);
     line.push(if is_selected { Tone::Strong } else { Tone::Plain }, &rest);
     line.push(sign_tone(step), &sign);
     let pad = |line: &mut Line, to: usize| {
         let missing = to.saturating_sub(line.width());
-        line.push(Tone::Plain, &" ".repeat(missing));
+        line.push_plain(&" ".repeat(missing));
     };
     let (took, tokens) = (step.took(), step.tokens());
     pad(&mut line, ends[1].saturating_sub(text::width(&took)));
-    line.push(Tone::Plain, &took);
+    line.push_plain(&took);
     pad(&mut line, ends[2].saturating_sub(text::width(&tokens)));
-    line.push(Tone::Dim, &tokens);
+    line.push_dim(&tokens);
     line
 }
 
@@ -398,7 +398,7 @@ fn middle(comparison: &Comparison, row: &Row) -> Line {
     line.push(tone, &text::fit(&what(&row.verdict), room));
     if !time.is_empty() {
         let start = TIME_END.saturating_sub(text::width(&time)).max(line.width() + 1);
-        line.push(Tone::Plain, &" ".repeat(start.saturating_sub(line.width())));
+        line.push_plain(&" ".repeat(start.saturating_sub(line.width())));
         line.push(if comparison.is_much_slower(row) { Tone::Strong } else { Tone::Plain }, &time);
     }
     line
@@ -443,7 +443,7 @@ fn details(page: &ComparePage, layout: &Layout, cx: &Cx<'_>, canvas: &mut Canvas
             for (x, width, title) in [(2, half.saturating_sub(2), &*title), (half + 3, rest.saturating_sub(2), "")] {
                 let title = text::fit(title, width.into());
                 let rule = "─".repeat(usize::from(width).saturating_sub(text::width(&title)));
-                canvas.line(x, y, width, &Line::of(Tone::Dim, &format!("{title}{rule}")));
+                canvas.line(x, y, width, &Line::dim(&format!("{title}{rule}")));
             }
             used += 1;
         }
@@ -455,7 +455,7 @@ fn details(page: &ComparePage, layout: &Layout, cx: &Cx<'_>, canvas: &mut Canvas
             let more = lines.len().saturating_sub(room);
             for (n, line) in lines.iter().take(room).enumerate() {
                 let is_cut = more > 0 && n + 1 == room;
-                let cut = Line::of(Tone::Dim, &format!("… {} more lines", more + 1));
+                let cut = Line::dim(&format!("… {} more lines", more + 1));
                 canvas.line(x, area.y + 1 + (used + n) as u16, width as u16, if is_cut { &cut } else { line });
             }
         }
@@ -476,8 +476,8 @@ fn totals(page: &ComparePage, aligned: &Aligned, layout: &Layout, cx: &Cx<'_>, c
         Aligned::Steps(comparison) => page.totals(comparison),
         Aligned::Keys(keys) => keys.totals(&cx.session.key("compare.commits")),
     };
-    canvas.line(1, y, half.saturating_sub(2), &Line::of(Tone::Strong, "Total   ").with(Tone::Plain, &a));
-    canvas.line(half + 1, y, w.saturating_sub(half + 2), &Line::of(Tone::Plain, &b));
+    canvas.line(1, y, half.saturating_sub(2), &Line::strong("Total   ").with_plain(&a));
+    canvas.line(half + 1, y, w.saturating_sub(half + 2), &Line::plain(&b));
     // Notes are in the border below the rows.
     let notes = aligned.notes();
     if let Some(first) = notes.first() {

@@ -90,13 +90,13 @@ impl Composer {
         let is_small = width < WIDE || cx.session.size.1 < HIGH;
         let mut out = FormLines::default();
         if self.is_sending {
-            out.lines.push(Line::of(Tone::Moving, "◐ ").with(Tone::Plain, "Sending the request…"));
+            out.lines.push(Line::moving("◐ ").with_plain("Sending the request…"));
             out.lines.push(Line::new());
         }
         if let Some(failed) = &self.refused {
-            out.lines.extend(wrap(meaning(failed.failure), width).iter().map(|line| Line::of(Tone::Bad, line)));
+            out.lines.extend(wrap(meaning(failed.failure), width).iter().map(|line| Line::bad(line)));
             let story = failed.error.story();
-            out.lines.extend(wrap(&story, width).iter().map(|line| Line::of(Tone::Dim, line)));
+            out.lines.extend(wrap(&story, width).iter().map(|line| Line::dim(line)));
             out.lines.push(Line::new());
         }
         // A small screen has a page for the options.
@@ -120,8 +120,8 @@ impl Composer {
     /// Returns the beginning of a row that is no field of a form.
     pub(super) fn label(&self, stop: Stop, name: &str) -> Line {
         match self.focus == stop {
-            true => mark(true).with(Tone::Strong, &padded(name, LABELS - 2)),
-            false => Line::of(Tone::Dim, &padded(name, LABELS)),
+            true => mark(true).with_strong(&padded(name, LABELS - 2)),
+            false => Line::dim(&padded(name, LABELS)),
         }
     }
 
@@ -138,9 +138,9 @@ impl Composer {
         let (shown, column) = one_line(&pick.typed, ASSISTANT, is_focused);
         match (pick.listed(), is_typed) {
             (Some(one), false) => {
-                line.push(Tone::Strong, &padded(&text::fit(&text::clean(&one.label), ASSISTANT), ASSISTANT));
+                line.push_strong(&padded(&text::fit(&text::clean(&one.label), ASSISTANT), ASSISTANT));
             }
-            _ => line.push(Tone::Strong, &padded(&shown, ASSISTANT)),
+            _ => line.push_strong(&padded(&shown, ASSISTANT)),
         }
         if is_focused {
             cursor = Some((0, before + column.unwrap_or_default()));
@@ -155,7 +155,7 @@ impl Composer {
         };
         let mut lines = Vec::new();
         if (!is_small || is_focused || pick.all.is_empty()) && line.width() + text::width(&hint) + 4 <= width {
-            line.push(Tone::Dim, &format!("    {hint}"));
+            line.push_dim(&format!("    {hint}"));
         }
         lines.push(line);
         if let (0, Some(error)) = (pick.all.len(), error) {
@@ -171,21 +171,21 @@ impl Composer {
                 let is_here = n == pick.at;
                 let mark = if is_here { "► " } else { "  " };
                 let tone = if is_here { Tone::Strong } else { Tone::Plain };
-                let margin = Line::of(Tone::Accent, &format!("{}{mark}", " ".repeat(LABELS)));
+                let margin = Line::accent(&format!("{}{mark}", " ".repeat(LABELS)));
                 lines.push(margin.with(tone, &pick.all[*at].label));
             }
             let margin = " ".repeat(LABELS + 2);
             match found.len() {
                 0 => {
-                    lines.push(Line::of(Tone::Bad, &format!("{margin}No assistant matches.")));
+                    lines.push(Line::bad(&format!("{margin}No assistant matches.")));
                     let hint = "Servers run an assistant's current version. To run another one, restore it first.";
                     lines.extend(
                         wrap(hint, width.saturating_sub(LABELS + 2))
                             .iter()
-                            .map(|line| Line::of(Tone::Dim, &format!("{margin}{line}"))),
+                            .map(|line| Line::dim(&format!("{margin}{line}"))),
                     );
                 }
-                n if n > SHOWN => lines.push(Line::of(Tone::Dim, &format!("{margin}… {} more", n - SHOWN))),
+                n if n > SHOWN => lines.push(Line::dim(&format!("{margin}… {} more", n - SHOWN))),
                 _ => {}
             }
         }
@@ -209,7 +209,7 @@ impl Composer {
     }
 
     fn input_lines(&self, out: &mut FormLines, cx: &Cx<'_>, (width, height): (usize, usize), is_small: bool) {
-        let mut line = Line::of(Tone::Dim, &padded("Input", LABELS));
+        let mut line = Line::dim(&padded("Input", LABELS));
         if self.input.known_form().is_some() {
             option(&mut line, !self.input.as_json, "form");
             option(&mut line, self.input.as_json, "JSON");
@@ -218,21 +218,18 @@ impl Composer {
             let of = if is_of_state { "state" } else { "schema" };
             let from = format!("from the {of} of {}", text::clean(graph));
             if line.width() + text::width(&from) + 2 <= width {
-                line.push(Tone::Dim, &format!("  {from}"));
+                line.push_dim(&format!("  {from}"));
             }
         } else {
             let is_known = self.known().is_some_and(|known| known.facts.is_some());
             let is_failed = self.known().is_some_and(|known| matches!(known.facts, Some(Err(_))));
-            line.push(Tone::Plain, "JSON");
-            line.push(
-                Tone::Dim,
-                match (is_failed, is_known, self.known().is_some()) {
-                    (true, ..) => "   couldn't load the graph's schema",
-                    (_, true, _) => "   no form: the server has no schema for it",
-                    (_, false, true) => "   loading the graph's schema…",
-                    _ => "",
-                },
-            );
+            line.push_plain("JSON");
+            line.push_dim(match (is_failed, is_known, self.known().is_some()) {
+                (true, ..) => "   couldn't load the graph's schema",
+                (_, true, _) => "   no form: the server has no schema for it",
+                (_, false, true) => "   loading the graph's schema…",
+                _ => "",
+            });
         }
         out.lines.push(line);
         match self.input.form() {
@@ -289,7 +286,7 @@ impl Composer {
         let mut part = look.field(field, draft);
         if is_focused && draft.inner.is_some() {
             let hint = format!("{}⏎ opens its form, the editor key its JSON", " ".repeat(LABELS));
-            part.lines.push(Line::of(Tone::Dim, &hint));
+            part.lines.push(Line::dim(&hint));
         }
         out.add(is_focused, part);
     }
@@ -308,18 +305,18 @@ impl Composer {
             let column = text::width(&shown_line(line.get(..col.min(line.len())).unwrap_or_default()));
             let shift = if is_here { (column + 1).saturating_sub(room) } else { 0 };
             let (rest, skipped) = skip_columns(&shown_line(line), shift);
-            let number = mark(is_here).with(Tone::Dim, &format!("{:>3} ", n + 1));
-            part.lines.push(number.with(Tone::Plain, &text::fit(&rest, room)));
+            let number = mark(is_here).with_dim(&format!("{:>3} ", n + 1));
+            part.lines.push(number.with_plain(&text::fit(&rest, room)));
             if is_here {
                 part.cursor = Some((part.lines.len() - 1, NUMBERS + column.saturating_sub(skipped)));
                 if let Some((name, rule)) = self.input.rule_at_cursor().filter(|(_, rule)| !rule.is_empty()) {
                     let hint = format!("{}{name}   {rule}", " ".repeat(NUMBERS + 2));
-                    part.lines.push(Line::of(Tone::Dim, &hint));
+                    part.lines.push(Line::dim(&hint));
                 }
             }
         }
         if input.lines().len() > most {
-            part.lines.push(Line::of(Tone::Dim, &format!("      line {} of {}", row + 1, input.lines().len())));
+            part.lines.push(Line::dim(&format!("      line {} of {}", row + 1, input.lines().len())));
         }
         out.add(is_focused, part);
         let problem = self.input.problem.as_ref();

@@ -19,7 +19,7 @@ impl Composer {
         if !self.shows_options {
             return self.folded(out, width);
         }
-        out.lines.push(Line::of(Tone::Dim, "▾ Options"));
+        out.lines.push(Line::dim("▾ Options"));
         let problems = self.checked_options().err().unwrap_or_default();
         let problem = |option: RunOption| {
             let found = problems.iter().find(|problem| problem.option == option);
@@ -50,13 +50,13 @@ impl Composer {
         for (n, (part, differs)) in self.options.summary().iter().enumerate() {
             let mut line = Line::new();
             if n > 0 {
-                line.push(Tone::Dim, "· ");
+                line.push_dim("· ");
             }
             line.push(if *differs { Tone::Strong } else { Tone::Plain }, part);
-            line.push(Tone::Plain, " ");
+            line.push_plain(" ");
             parts.push(line);
         }
-        let first = Line::of(Tone::Dim, &padded("▸ Options", LABELS));
+        let first = Line::dim(&padded("▸ Options", LABELS));
         out.lines.extend(flow(first, LABELS, parts, width));
     }
 
@@ -70,14 +70,14 @@ impl Composer {
             let is_here = is_focused && n == self.options.mode_at;
             let mut line = Line::of(if *on { Tone::Accent } else { Tone::Dim }, if *on { "[x] " } else { "[ ] " });
             line.push(if is_here { Tone::Strong } else { Tone::Plain }, name);
-            line.push(Tone::Accent, if is_here { "‹ " } else { "  " });
+            line.push_accent(if is_here { "‹ " } else { "  " });
             line
         };
         let modes = self.options.modes.iter().enumerate().map(mode).collect();
         let mut lines = flow(self.option_label(Stop::Modes, "modes"), LABELS, modes, width);
         if let Some((name, _)) = self.options.modes.get(self.options.mode_at).filter(|_| is_focused) {
             let said = format!("{}{name}: {}", " ".repeat(LABELS), mode_meaning(name));
-            lines.push(Line::of(Tone::Dim, &said));
+            lines.push(Line::dim(&said));
         }
         lines.extend(problem.iter().flat_map(|problem| problem_lines(&" ".repeat(LABELS), problem, width)));
         out.add(is_focused, Part { lines, cursor: None });
@@ -109,7 +109,7 @@ impl Composer {
             let (shown, column) = one_line(typed, NODES, is_focused);
             line.push(frame, "[ ");
             let cursor = column.map(|column| (0, line.width() + column));
-            line.push(Tone::Plain, &padded(&shown, NODES));
+            line.push_plain(&padded(&shown, NODES));
             line.push(frame, " ]");
             let hint = self.node_hint();
             let mut lines = Vec::new();
@@ -117,10 +117,10 @@ impl Composer {
                 lines.push(line);
                 let room = width.saturating_sub(LABELS).max(8);
                 let wrapped = crate::widgets::line::wrap(&hint, room);
-                lines.extend(wrapped.iter().map(|part| Line::of(Tone::Dim, &format!("{}{part}", " ".repeat(LABELS)))));
+                lines.extend(wrapped.iter().map(|part| Line::dim(&format!("{}{part}", " ".repeat(LABELS)))));
             } else {
                 if is_focused {
-                    line.push(Tone::Dim, &format!("   {hint}"));
+                    line.push_dim(&format!("   {hint}"));
                 }
                 lines.push(line);
             }

@@ -63,11 +63,11 @@ impl Deployments {
 /// Returns the title.
 pub(super) fn title(d: &Deployments, _cx: &Cx<'_>) -> Line {
     let Some(revision) = d.list.selected().and_then(|row| d.detailed(row)) else {
-        return Line::of(Tone::Dim, "Details");
+        return Line::dim("Details");
     };
     match revision.phase() {
-        Phase::Failed => Line::of(Tone::Dim, &format!("Why {}", revision.status)),
-        _ => Line::of(Tone::Dim, &format!("Revision {}", text::short_id(&revision.id))),
+        Phase::Failed => Line::dim(&format!("Why {}", revision.status)),
+        _ => Line::dim(&format!("Revision {}", text::short_id(&revision.id))),
     }
 }
 
@@ -99,14 +99,14 @@ fn failure(d: &Deployments, cx: &Cx<'_>, row: &Row, revision: &Revision, width: 
         Some(Ok(card)) => {
             lines.extend(cause(card, revision, width));
             if let Some(text) = instead(d, card) {
-                lines.extend(wrap(&text, width).iter().take(3).map(|part| Line::of(Tone::Plain, part)));
+                lines.extend(wrap(&text, width).iter().take(3).map(|part| Line::plain(part)));
             }
         }
-        Some(Err(error)) => lines.push(Line::of(Tone::Plain, &format!("Couldn't load the log: {}.", error.badge()))),
-        None => lines.push(Line::of(Tone::Dim, "Reading the log…")),
+        Some(Err(error)) => lines.push(Line::plain(&format!("Couldn't load the log: {}.", error.badge()))),
+        None => lines.push(Line::dim("Reading the log…")),
     }
     let about = about_state(cx, row);
-    lines.extend(about.iter().flat_map(|about| wrap(about, width)).map(|part| Line::of(Tone::Plain, &part)));
+    lines.extend(about.iter().flat_map(|about| wrap(about, width)).map(|part| Line::plain(&part)));
     let phases = d.history().map(|history| (history, history.phases(&revision.id, jiff::Timestamp::MAX)));
     if let Some((history, phases)) = phases {
         let steps = d.card(row, revision).and_then(|card| card.as_ref().ok()).map_or(&[][..], |card| &card.times.steps);
@@ -124,7 +124,7 @@ fn cause(card: &FailureCard, revision: &Revision, width: usize) -> Vec<Line> {
         let said = card.message.as_deref().or_else(|| status_message(revision)).unwrap_or(&card.meaning);
         lines.extend(error_lines(said, width));
         let unread = card.log.as_ref().and_then(|log| log.unread.as_deref());
-        lines.extend(unread.map(|why| Line::of(Tone::Dim, &format!("  the log could not be read: {why}"))));
+        lines.extend(unread.map(|why| Line::dim(&format!("  the log could not be read: {why}"))));
         return lines;
     };
     // Some tools draw around the lines of an error.
@@ -132,7 +132,7 @@ fn cause(card: &FailureCard, revision: &Revision, width: usize) -> Vec<Line> {
     let said: Vec<String> = std::iter::once(&error.text).chain(&error.more).map(plain).collect();
     lines.extend(error_lines(&said.join(" "), width));
     let (word, all) = card.log.as_ref().map_or(("build", error.line), |log| (log.log.word(), log.lines));
-    lines.push(Line::of(Tone::Dim, &format!("  {word} log, line {} of {}", error.line, text::count(all as u64))));
+    lines.push(Line::dim(&format!("  {word} log, line {} of {}", error.line, text::count(all as u64))));
     lines
 }
 
@@ -141,10 +141,10 @@ fn log_end(card: &FailureCard, room: usize, width: usize) -> Vec<Line> {
     let Some(log) = card.log.as_ref().filter(|log| room >= 4 && !log.tail.is_empty()) else { return Vec::new() };
     let title = format!("── end of the {} log ", log.log.word());
     let rest = width.saturating_sub(text::width(&title));
-    let mut lines = vec![Line::new(), Line::of(Tone::Dim, &format!("{title}{}", "─".repeat(rest)))];
+    let mut lines = vec![Line::new(), Line::dim(&format!("{title}{}", "─".repeat(rest)))];
     let shown = log.tail.len().min(room - 2);
     let tail = log.tail[log.tail.len() - shown..].iter();
-    lines.extend(tail.map(|line| Line::of(Tone::Dim, &text::fit(line, width))));
+    lines.extend(tail.map(|line| Line::dim(&text::fit(line, width))));
     lines
 }
 
@@ -157,8 +157,8 @@ fn error_lines(said: &str, width: usize) -> Vec<Line> {
         parts[MAX_ERROR - 1].push('…');
     }
     let line = |(n, part): (usize, &String)| match n {
-        0 => Line::of(Tone::Bad, "✗ ").with(Tone::Error, part),
-        _ => Line::of(Tone::Plain, "  ").with(Tone::Error, part),
+        0 => Line::bad("✗ ").with(Tone::Error, part),
+        _ => Line::plain("  ").with(Tone::Error, part),
     };
     parts.iter().enumerate().map(line).collect()
 }
@@ -202,8 +202,8 @@ fn time_line(
 ) -> Option<Line> {
     let mut line = Line::new();
     if let Some(total) = total {
-        line.push(Tone::Dim, &format!("{:<NAMES$}", "took"));
-        line.push(Tone::Plain, &format!("{total}   "));
+        line.push_dim(&format!("{:<NAMES$}", "took"));
+        line.push_plain(&format!("{total}   "));
     }
     let times: Vec<(String, Duration, String)> = match phases {
         [] => steps.iter().map(|step| (step.name.clone(), step.spent, text::duration(step.spent))).collect(),
@@ -224,28 +224,28 @@ fn time_line(
 fn facts(d: &Deployments, cx: &Cx<'_>, row: &Row, revision: &Revision, width: usize) -> Vec<Line> {
     let profile = cx.session.profiles.get(row.profile);
     let age = profile.map(|profile| revision_age(profile, revision, cx.session.now)).unwrap_or_default();
-    let mut first = phase_line(revision).with(Tone::Dim, &format!(" {age} ago"));
+    let mut first = phase_line(revision).with_dim(&format!(" {age} ago"));
     let mut lines = Vec::new();
     let about = if row.gone { Some(GONE.to_string()) } else { about_state(cx, row) };
-    let name = |name: &str| Line::of(Tone::Dim, &format!("{name:<NAMES$}"));
+    let name = |name: &str| Line::dim(&format!("{name:<NAMES$}"));
     let Some(history) = d.history() else { return vec![first] };
     let (role, tone) = role_of(history, revision, d, cx);
     if !role.is_empty() && role != "-" {
-        first.push(Tone::Dim, " · ");
+        first.push_dim(" · ");
         first.push(tone, role);
     }
     lines.push(first);
-    lines.extend(about.iter().flat_map(|about| wrap(about, width)).map(|part| Line::of(Tone::Plain, &part)));
+    lines.extend(about.iter().flat_map(|about| wrap(about, width)).map(|part| Line::plain(&part)));
     if let Some(message) = status_message(revision) {
-        lines.extend(wrap(message, width).iter().take(2).map(|part| Line::of(Tone::Plain, part)));
+        lines.extend(wrap(message, width).iter().take(2).map(|part| Line::plain(part)));
     }
     let made_from = revision.source_revision_config.made_from();
-    lines.extend(made_from.map(|from| name("from").with(Tone::Plain, &from)));
+    lines.extend(made_from.map(|from| name("from").with_plain(&from)));
     let phases = history.phases(&revision.id, cx.session.now);
     if !revision.phase().is_final() {
         let mut line = name("so far");
         if let Some(took) = took(cx, profile, history, revision) {
-            line.push(Tone::Plain, &format!("{took}   "));
+            line.push_plain(&format!("{took}   "));
         }
         if adds_to_total(&phases, revision) {
             line.left.extend(phases_line(&phases, revision).left.into_iter().skip(1));
@@ -255,28 +255,28 @@ fn facts(d: &Deployments, cx: &Cx<'_>, row: &Row, revision: &Revision, width: us
         lines.push(times);
     }
     lines.extend(threads(row));
-    lines.extend(changed(history, revision).map(|text| name("changed").with(Tone::Plain, &text)));
+    lines.extend(changed(history, revision).map(|text| name("changed").with_plain(&text)));
     if let Some(deployment) = &row.deployment {
         let parts = [deployment.deployment_type.as_deref(), deployment.source.as_deref()];
         let parts: Vec<&str> = parts.into_iter().flatten().collect();
         if !parts.is_empty() {
-            lines.push(name("type").with(Tone::Plain, &parts.join(" · ")));
+            lines.push(name("type").with_plain(&parts.join(" · ")));
         }
     }
     if let Some(url) = &row.url {
         let info = row.server(&cx.session.profiles).and_then(|server| cx.lookup.server_info(&server));
         let software = info.and_then(|info| info.value.as_ref()).map(server_software).unwrap_or_default();
         let software = if software.is_empty() { software } else { format!("{software} · ") };
-        lines.push(name("server").with(Tone::Plain, &software).with(Tone::Dim, url));
+        lines.push(name("server").with_plain(&software).with_dim(url));
     }
-    lines.push(name("id").with(Tone::Dim, &revision.id));
+    lines.push(name("id").with_dim(&revision.id));
     lines
 }
 
 /// Returns the threads of a deployment that need a person, in the signs of the header; `None` without any.
 fn threads(row: &Row) -> Option<Line> {
     let counts = row.counts;
-    let mut line = Line::of(Tone::Dim, &format!("{:<NAMES$}", "threads"));
+    let mut line = Line::dim(&format!("{:<NAMES$}", "threads"));
     let shown = [
         (counts.waiting, "◆", "waiting", (Tone::Waiting, Tone::Waiting)),
         (counts.failed, "✗", "failed", (Tone::Bad, Tone::Bad)),
@@ -284,7 +284,7 @@ fn threads(row: &Row) -> Option<Line> {
     ];
     let mut gap = "";
     for (count, glyph, word, (of_glyph, of_word)) in shown.into_iter().filter(|shown| shown.0 > 0) {
-        line.push(Tone::Plain, gap);
+        line.push_plain(gap);
         line.push(of_glyph, &format!("{glyph} "));
         line.push(of_word, &format!("{} {word}", text::count(count as u64)));
         gap = "   ";
@@ -342,9 +342,9 @@ fn keys(cx: &Cx<'_>, row: &Row, revision: &Revision, width: usize) -> Line {
         if line.width() + gap.len() + text::width(&key) + 1 + label.len() > width {
             break;
         }
-        line.push(Tone::Plain, gap);
+        line.push_plain(gap);
         line.push(Tone::Key, &key);
-        line.push(Tone::Dim, &format!(" {label}"));
+        line.push_dim(&format!(" {label}"));
     }
     line
 }
@@ -359,12 +359,12 @@ pub(super) fn summary(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         _ if row.deployment.is_none() => {
             let info = row.server(&cx.session.profiles).and_then(|server| cx.lookup.server_info(&server));
             let said = match info.map(|info| (&info.value, &info.error)) {
-                Some((_, Some(error))) => Line::of(Tone::Bad, "✗ ").with(Tone::Plain, &error.badge()),
-                Some((Some(info), None)) => Line::of(Tone::Plain, &server_software(info)),
-                None if is_unpolled(cx, row) => Line::of(Tone::Dim, UNPOLLED),
-                _ => Line::of(Tone::Dim, "Checking the server…"),
+                Some((_, Some(error))) => Line::bad("✗ ").with_plain(&error.badge()),
+                Some((Some(info), None)) => Line::plain(&server_software(info)),
+                None if is_unpolled(cx, row) => Line::dim(UNPOLLED),
+                _ => Line::dim("Checking the server…"),
             };
-            lines.extend([said, Line::of(Tone::Dim, row.url.as_deref().unwrap_or_default())]);
+            lines.extend([said, Line::dim(row.url.as_deref().unwrap_or_default())]);
         }
         Some(revision) if revision.phase() == Phase::Failed => {
             let whole = failure(d, cx, row, revision, usize::MAX / 2).into_iter().next().unwrap_or_default();
@@ -383,14 +383,14 @@ pub(super) fn summary(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
             };
             let keys = keys(cx, row, revision, width / 2 + 8);
             let room = width.saturating_sub(keys.width() + 4);
-            let mut line = Line::of(Tone::Plain, &format!("  {}", text::fit(&instead.unwrap_or_default(), room)));
+            let mut line = Line::plain(&format!("  {}", text::fit(&instead.unwrap_or_default(), room)));
             line.right = keys.left;
             lines.push(line);
         }
         Some(_) if row.gone || !row.state().is_usual() => {
             let about = if row.gone { Some(GONE.to_string()) } else { about_state(cx, row) };
             let parts = about.iter().flat_map(|about| wrap(about, width)).take(2);
-            lines.extend(parts.map(|part| Line::of(Tone::Plain, &part)));
+            lines.extend(parts.map(|part| Line::plain(&part)));
         }
         Some(_) => {
             let revisions = d.history().into_iter().flat_map(|history| history.revisions.iter().take(2));
@@ -398,7 +398,7 @@ pub(super) fn summary(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
                 let profile = cx.session.profiles.get(row.profile);
                 let age = profile.map(|profile| revision_age(profile, revision, cx.session.now)).unwrap_or_default();
                 let from = revision.source_revision_config.made_from().unwrap_or_default();
-                lines.push(phase_line(revision).with(Tone::Plain, &format!("  {from}")).right(Tone::Dim, &age));
+                lines.push(phase_line(revision).with_plain(&format!("  {from}")).right(Tone::Dim, &age));
             }
         }
         None => {}
@@ -415,27 +415,27 @@ fn state_word(row: &Row) -> String {
 
 /// Returns the rule above the summary: the name and the state of the deployment.
 fn summary_rule(cx: &Cx<'_>, row: &Row, width: usize) -> Line {
-    let mut line = Line::of(Tone::Dim, "── ").with(Tone::Strong, &row.name);
+    let mut line = Line::dim("── ").with_strong(&row.name);
     if row.is_serverless() {
-        line.push(Tone::Dim, " · serverless");
+        line.push_dim(" · serverless");
     }
     if row.gone || !row.state().is_usual() {
-        line.push(Tone::Dim, " · ");
-        line.push(Tone::Plain, &state_word(row));
+        line.push_dim(" · ");
+        line.push_plain(&state_word(row));
     } else if let Some(revision) = &row.newest {
         let profile = cx.session.profiles.get(row.profile);
         let age = profile.map(|profile| revision_age(profile, revision, cx.session.now)).unwrap_or_default();
         let tone = if revision.phase() == Phase::Failed { Tone::Bad } else { Tone::Plain };
-        line.push(Tone::Dim, " · ");
+        line.push_dim(" · ");
         line.push(tone, &revision.status);
-        line.push(Tone::Dim, &format!(" {age} ago"));
+        line.push_dim(&format!(" {age} ago"));
     }
     if row.counts.stuck > 0 {
-        line.push(Tone::Dim, " · ");
+        line.push_dim(" · ");
         line.push(STUCK.0, "? ");
         line.push(STUCK.1, &format!("{} stuck", text::count(row.counts.stuck as u64)));
     }
     let rest = width.saturating_sub(line.width() + 1);
-    line.push(Tone::Dim, &format!(" {}", "─".repeat(rest)));
+    line.push_dim(&format!(" {}", "─".repeat(rest)));
     line
 }

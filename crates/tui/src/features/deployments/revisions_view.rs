@@ -30,7 +30,7 @@ pub(super) fn title(d: &Deployments, cx: &Cx<'_>) -> Line {
     let is_alone = cx.area.w >= cx.session.size.0;
     let region = region(cx, row);
     if is_alone && !region.is_empty() {
-        line.push(Tone::Dim, &format!(" · {region}"));
+        line.push_dim(&format!(" · {region}"));
     }
     let halted = cx.session.profiles.get(row.profile).is_some_and(|p| p.halted);
     let state = d.history().and_then(|history| poll_state(history, cx, halted));
@@ -122,16 +122,16 @@ fn lines(
                 lines.push((None, phases_line(&phases, revision)));
             }
             if let Some(message) = status_message(revision) {
-                lines.push((None, Line::of(Tone::Bad, "  ").with(Tone::Plain, message)));
+                lines.push((None, Line::bad("  ").with_plain(message)));
             }
         }
         if reported.as_ref().is_some_and(|(id, _)| *id == revision.id) {
-            lines.push((None, Line::of(Tone::Dim, &format!("  reported by the server{when}"))));
+            lines.push((None, Line::dim(&format!("  reported by the server{when}"))));
         }
     }
     if let Some((id, _)) = reported.filter(|(id, _)| history.revisions.iter().all(|one| one.id != *id)) {
         let words = format!("  The server reports {}, not listed here.", text::short_id(id));
-        lines.push((None, Line::of(Tone::Dim, &words)));
+        lines.push((None, Line::dim(&words)));
     }
     lines
 }
@@ -219,7 +219,7 @@ impl Columns {
             text.push_str(&format!("  {:<message$}", "MESSAGE"));
         }
         text.push_str(&format!("  {:<role$}  {:>took$}  {:>age$}", "ROLE", "TOOK", "AGE"));
-        Line::of(Tone::Dim, &text)
+        Line::dim(&text)
     }
 
     /// Returns the columns before the role.
@@ -276,17 +276,17 @@ fn revision_line(history: &History, revision: &Revision, d: &Deployments, cx: &C
     let mut line = phase_line(revision);
     let pad = |line: &mut Line, to: usize| {
         let used = line.width();
-        line.push(Tone::Plain, &" ".repeat(to.saturating_sub(used)));
+        line.push_plain(&" ".repeat(to.saturating_sub(used)));
     };
     pad(&mut line, columns.state + 2);
-    line.push(Tone::Plain, &fit_commit(&made_from(revision), columns.commit));
+    line.push_plain(&fit_commit(&made_from(revision), columns.commit));
     pad(&mut line, columns.state + 2 + columns.commit);
     let (word, tone) = listed_role(history, revision, d, cx);
     if columns.message > 0 {
         let subject = d.subjects.of(revision).unwrap_or_default();
         // Few revisions have a role; the others' messages use its columns.
         let room = columns.message + if word.is_empty() { 2 + columns.role } else { 0 };
-        line.push(Tone::Plain, &format!("  {}", text::fit(subject, room)));
+        line.push_plain(&format!("  {}", text::fit(subject, room)));
     }
     pad(&mut line, columns.before_role());
     if !word.is_empty() {
@@ -297,8 +297,8 @@ fn revision_line(history: &History, revision: &Revision, d: &Deployments, cx: &C
     let age = profile.map(|p| revision_age(p, revision, cx.session.now)).unwrap_or_default();
     let took = took(cx, profile, history, revision).unwrap_or_default();
     let (of_took, of_age) = (columns.took, columns.age);
-    line.push(Tone::Plain, &format!("  {took:>of_took$}  "));
-    line.push(Tone::Dim, &format!("{age:>of_age$}"));
+    line.push_plain(&format!("  {took:>of_took$}  "));
+    line.push_dim(&format!("{age:>of_age$}"));
     line
 }
 
@@ -328,10 +328,10 @@ pub(super) fn adds_to_total(phases: &[(String, Duration, bool)], revision: &Revi
 
 /// Returns the time in each observed status.
 pub(super) fn phases_line(phases: &[(String, Duration, bool)], revision: &Revision) -> Line {
-    let mut line = Line::of(Tone::Dim, "  ");
+    let mut line = Line::dim("  ");
     for (i, (status, spent, from_start)) in phases.iter().enumerate() {
         if i > 0 {
-            line.push(Tone::Dim, " ▸ ");
+            line.push_dim(" ▸ ");
         }
         let last = i + 1 == phases.len() && !revision.phase().is_final();
         let at_least = if *from_start { "" } else { "≥" };

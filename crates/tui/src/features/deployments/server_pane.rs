@@ -34,22 +34,22 @@ pub(super) fn server(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         }
         y += 1;
     };
-    put(&Line::of(Tone::Plain, &server_software(info))
-        .with(Tone::Dim, &format!(" · {} · no control plane, so no revisions", server.url.trim_end_matches('/'))));
+    put(&Line::plain(&server_software(info))
+        .with_dim(&format!(" · {} · no control plane, so no revisions", server.url.trim_end_matches('/'))));
     put(&Line::new());
     match cx.lookup.needs(&server, room.w.into()) {
-        None => put(&Line::of(Tone::Dim, "What needs you here is not known: the server has not listed its threads.")),
-        Some(rows) if rows.is_empty() => put(&Line::of(Tone::Plain, "Nothing needs you here.")),
+        None => put(&Line::dim("What needs you here is not known: the server has not listed its threads.")),
+        Some(rows) if rows.is_empty() => put(&Line::plain("Nothing needs you here.")),
         Some(rows) => {
             let fit = usize::from(area.h).saturating_sub(OTHER_LINES).max(1);
             let shown = if rows.len() > fit { fit.saturating_sub(1) } else { rows.len() };
             rows.iter().take(shown).for_each(&mut put);
             let more = rows.len() - shown;
             if more > 0 {
-                put(&Line::of(Tone::Dim, &format!("… {} more", text::count(more as u64))));
+                put(&Line::dim(&format!("… {} more", text::count(more as u64))));
             }
             put(&Line::new());
-            put(&Line::of(Tone::Key, &cx.session.key("app.inbox")).with(Tone::Dim, " inbox"));
+            put(&Line::of(Tone::Key, &cx.session.key("app.inbox")).with_dim(" inbox"));
         }
     }
 }

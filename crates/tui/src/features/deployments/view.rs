@@ -59,7 +59,7 @@ pub(super) fn title(d: &Deployments, cx: &Cx<'_>) -> Line {
     let list = &d.list;
     let mut line = Line::of(if cx.is_focused { Tone::Focus } else { Tone::Dim }, "Deployments");
     let mut add = |tone: Tone, text: &str| {
-        line.push(Tone::Dim, " · ");
+        line.push_dim(" · ");
         line.push(tone, text);
     };
     let loading: Vec<&str> = cx.session.profiles.iter().filter(|p| is_loading(p)).map(|p| p.tag()).collect();
@@ -137,18 +137,18 @@ fn cell(d: &Deployments, cx: &Cx<'_>, profile: &ProfileState, row: &Row, place: 
     let failed = row.newest.as_ref().is_some_and(|revision| revision.phase() == Phase::Failed);
     let now = cx.session.now;
     match column {
-        Column::Name if row.gone => Line::of(Tone::Dim, &row.name),
+        Column::Name if row.gone => Line::dim(&row.name),
         Column::Name if row.is_serverless() => {
             let room = usize::from(place.width).saturating_sub(SERVERLESS.len());
             let tone = if failed { Tone::Bad } else { Tone::Plain };
-            Line::of(tone, &text::fit(&text::clean(&row.name), room)).with(Tone::Dim, SERVERLESS)
+            Line::of(tone, &text::fit(&text::clean(&row.name), room)).with_dim(SERVERLESS)
         }
         Column::Name => Line::of(if failed { Tone::Bad } else { Tone::Plain }, &row.name),
-        Column::Region => Line::of(Tone::Dim, &row.tag),
+        Column::Region => Line::dim(&row.tag),
         Column::Newest => newest(profile, row),
         Column::Age => {
             let age = row.newest.as_ref().map(|revision| revision_age(profile, revision, now)).unwrap_or_default();
-            Line::of(Tone::Dim, &age)
+            Line::dim(&age)
         }
         Column::Serving => serving(d, cx, profile, row),
         Column::Past => match d.past.get(&row.id) {
@@ -160,10 +160,10 @@ fn cell(d: &Deployments, cx: &Cx<'_>, profile: &ProfileState, row: &Row, place: 
         Column::Failed => count(Tone::Bad, row.counts.failed, cx, row),
         Column::Message => {
             let subject = row.newest.as_ref().and_then(|revision| d.subjects.of(revision));
-            Line::of(Tone::Plain, &text::fit(subject.unwrap_or_default(), place.width.into()))
+            Line::plain(&text::fit(subject.unwrap_or_default(), place.width.into()))
         }
-        Column::Commit => Line::of(Tone::Plain, &fit_commit(&made_from(row).unwrap_or_default(), place.width.into())),
-        Column::Url => Line::of(Tone::Dim, row.url.as_deref().unwrap_or_default()),
+        Column::Commit => Line::plain(&fit_commit(&made_from(row).unwrap_or_default(), place.width.into())),
+        Column::Url => Line::dim(row.url.as_deref().unwrap_or_default()),
     }
 }
 
@@ -171,10 +171,10 @@ fn cell(d: &Deployments, cx: &Cx<'_>, profile: &ProfileState, row: &Row, place: 
 fn count(tone: Tone, number: usize, cx: &Cx<'_>, row: &Row) -> Line {
     let known = row.server(&cx.session.profiles).map(|server| cx.lookup.threads_known(&server));
     match (number, known) {
-        (0, Some(ThreadsKnown::Asking)) => Line::of(Tone::Dim, "…"),
-        (0, Some(ThreadsKnown::Unread(_))) => Line::of(Tone::Dim, "?"),
+        (0, Some(ThreadsKnown::Asking)) => Line::dim("…"),
+        (0, Some(ThreadsKnown::Unread(_))) => Line::dim("?"),
         (0, _) => Line::new(),
-        (_, Some(ThreadsKnown::AsOf(_))) => Line::of(Tone::Dim, &text::count(number as u64)),
+        (_, Some(ThreadsKnown::AsOf(_))) => Line::dim(&text::count(number as u64)),
         _ => Line::of(tone, &text::count(number as u64)),
     }
 }
@@ -209,18 +209,18 @@ const SHORT_HASH: usize = 7;
 fn newest(profile: &ProfileState, row: &Row) -> Line {
     let status = row.deployment.as_ref().and_then(|deployment| deployment.status.as_deref());
     if row.gone {
-        return Line::of(Tone::Plain, "■ ").with(Tone::Dim, "gone");
+        return Line::plain("■ ").with_dim("gone");
     }
     if !row.state().is_usual() {
         let (glyph, tone, word) = deployment_badge(status);
-        return Line::of(tone, &format!("{glyph} ")).with(Tone::Plain, &word);
+        return Line::of(tone, &format!("{glyph} ")).with_plain(&word);
     }
     match (&row.newest, &row.newest_error) {
         (Some(revision), _) => phase_line(revision),
-        (None, Some(error)) => Line::of(Tone::Dim, &format!("? {}", error.badge())),
-        (None, None) if row.newest_id().is_none() => Line::of(Tone::Dim, "–"),
-        (None, None) if profile.halted => Line::of(Tone::Dim, "? not loaded"),
-        (None, None) => Line::of(Tone::Dim, "…"),
+        (None, Some(error)) => Line::dim(&format!("? {}", error.badge())),
+        (None, None) if row.newest_id().is_none() => Line::dim("–"),
+        (None, None) if profile.halted => Line::dim("? not loaded"),
+        (None, None) => Line::dim("…"),
     }
 }
 
@@ -244,9 +244,9 @@ fn serving(d: &Deployments, cx: &Cx<'_>, profile: &ProfileState, row: &Row) -> L
     match row.live() {
         _ if row.gone => Line::new(),
         live @ (Live::Newest | Live::Older) if !row.state().is_usual() && !responds(cx, row) => {
-            Line::of(Tone::Dim, &format!("{}?", live.word()))
+            Line::dim(&format!("{}?", live.word()))
         }
-        Live::Newest => Line::of(Tone::Dim, "newest"),
+        Live::Newest => Line::dim("newest"),
         Live::Older => {
             let active = row.deployment.as_ref().and_then(|deployment| deployment.active_revision_id.as_deref());
             let listed = d.histories.get(&row.id).into_iter().flat_map(|history| &history.revisions);
@@ -255,14 +255,14 @@ fn serving(d: &Deployments, cx: &Cx<'_>, profile: &ProfileState, row: &Row) -> L
             let deployed = known.into_iter().find(|one| one.phase == Phase::Deployed).map(|one| one.created_at);
             let at = created.and_then(|revision| revision.created_at).or(deployed);
             let age = at.map(|at| text::age(profile.since(at, now))).unwrap_or_default();
-            Line::of(Tone::Plain, "older").with(Tone::Dim, &format!("{age:>4}"))
+            Line::plain("older").with_dim(&format!("{age:>4}"))
         }
         // Without a deployed revision in the whole list, none serves.
         Live::Unknown if d.past.get(&row.id).is_some_and(Past::never_deployed) => {
             let failed = row.newest.as_ref().is_some_and(|revision| revision.phase() == Phase::Failed);
             Line::of(if failed { Tone::Bad } else { Tone::Plain }, "nothing")
         }
-        Live::Unknown => Line::of(Tone::Dim, "–"),
+        Live::Unknown => Line::dim("–"),
     }
 }
 
@@ -289,8 +289,8 @@ pub(super) fn is_unpolled(cx: &Cx<'_>, row: &Row) -> bool {
 /// An agent server without a control plane.
 fn server_cell(cx: &Cx<'_>, row: &Row, column: Column) -> Line {
     match column {
-        Column::Name => Line::of(Tone::Plain, &row.name),
-        Column::Region => Line::of(Tone::Dim, region(cx, row)),
+        Column::Name => Line::plain(&row.name),
+        Column::Region => Line::dim(region(cx, row)),
         Column::Newest => {
             let info = row.server(&cx.session.profiles).and_then(|server| cx.lookup.server_info(&server));
             // A later request than that for the info may have failed.
@@ -310,7 +310,7 @@ fn server_cell(cx: &Cx<'_>, row: &Row, column: Column) -> Line {
         Column::Busy => count(Tone::Plain, row.counts.busy, cx, row),
         Column::Waiting => count(Tone::Waiting, row.counts.waiting, cx, row),
         Column::Failed => count(Tone::Bad, row.counts.failed, cx, row),
-        Column::Url => Line::of(Tone::Dim, row.url.as_deref().unwrap_or_default()),
+        Column::Url => Line::dim(row.url.as_deref().unwrap_or_default()),
         _ => Line::new(),
     }
 }

@@ -37,7 +37,7 @@ impl Doctor {
                 if !lines.is_empty() {
                     lines.push(Line::new());
                 }
-                lines.push(Line::of(Tone::Strong, &own));
+                lines.push(Line::strong(&own));
                 heading = own;
             }
             lines.extend(of_check(check, width, ascii));
@@ -47,7 +47,7 @@ impl Doctor {
             if !self.checks.is_empty() {
                 lines.push(Line::new());
             }
-            lines.push(Line::of(Tone::Dim, "Checking…"));
+            lines.push(Line::dim("Checking…"));
         }
         lines
     }
@@ -121,18 +121,19 @@ pub fn of_check(check: &Check, width: usize, ascii: bool) -> Vec<Line> {
     let mut lines = Vec::new();
     for (i, part) in wrap(&check.found, room).iter().enumerate() {
         let head = match i {
-            0 => Line::of(tone, if ascii { plain } else { glyph })
-                .with(Tone::Plain, &format!(" {:<1$}", check.name, NAMES - 2)),
-            _ => Line::of(Tone::Plain, &" ".repeat(NAMES)),
+            0 => {
+                Line::of(tone, if ascii { plain } else { glyph }).with_plain(&format!(" {:<1$}", check.name, NAMES - 2))
+            }
+            _ => Line::plain(&" ".repeat(NAMES)),
         };
-        lines.push(head.with(Tone::Plain, part));
+        lines.push(head.with_plain(part));
     }
     let mut previous = "";
     for (label, text) in check.details() {
         for part in wrap(text, room.saturating_sub(LABELS)) {
             // Consecutive details with the same label show it once.
             let label = if label == std::mem::replace(&mut previous, label) { "" } else { label };
-            lines.push(Line::of(Tone::Dim, &format!("{:NAMES$}{label:<LABELS$}", "")).with(Tone::Plain, &part));
+            lines.push(Line::dim(&format!("{:NAMES$}{label:<LABELS$}", "")).with_plain(&part));
         }
     }
     lines

@@ -85,7 +85,7 @@ impl Explained {
     /// Returns the lines of the page.
     fn card_lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
         let card = match &self.card {
-            None => return vec![Line::of(Tone::Dim, "Loading its record, history and log…")],
+            None => return vec![Line::dim("Loading its record, history and log…")],
             Some(Err(error)) => return wrapped(Tone::Bad, &error.story(), width),
             Some(Ok(card)) => card,
         };
@@ -161,7 +161,7 @@ const BAR: usize = 16;
 fn build_steps(card: &FailureCard, width: usize) -> Line {
     let steps = card.times.steps.iter();
     let times: Vec<_> = steps.map(|step| (step.name.clone(), step.spent, text::duration(step.spent))).collect();
-    let mut line = Line::of(Tone::Plain, "  ");
+    let mut line = Line::plain("  ");
     line.left.extend(time_bars(&times, BAR, width.saturating_sub(2)).left);
     line
 }
@@ -186,7 +186,7 @@ fn steps(cx: &Cx<'_>, card: &FailureCard, has_build: bool, width: usize) -> Vec<
         let key = if id.is_empty() { String::new() } else { cx.session.key(id) };
         for (n, part) in wrap(&text::clean(said), width.saturating_sub(7)).iter().enumerate() {
             let key = if n == 0 { key.as_str() } else { "" };
-            lines.push(Line::of(Tone::Key, &format!("    {key:<3}")).with(Tone::Plain, part));
+            lines.push(Line::of(Tone::Key, &format!("    {key:<3}")).with_plain(part));
         }
     }
     lines

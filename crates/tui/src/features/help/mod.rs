@@ -40,13 +40,11 @@ impl Page for Messages {
             let glyph = notice.news.map(|role| format!("{} ", role.glyph())).unwrap_or_default();
             for (i, text) in wrap(&format!("{glyph}{}", notice.text), width).iter().enumerate() {
                 let head = if i == 0 { cx.session.clock(notice.at) } else { " ".repeat(8) };
-                lines.push(
-                    Line::of(Tone::Dim, &format!("{head}  ")).with(if i == 0 { tone } else { Tone::Plain }, text),
-                );
+                lines.push(Line::dim(&format!("{head}  ")).with(if i == 0 { tone } else { Tone::Plain }, text));
             }
         }
         if lines.is_empty() {
-            lines.push(Line::of(Tone::Dim, "No notices yet."));
+            lines.push(Line::dim("No notices yet."));
         }
         lines
     }

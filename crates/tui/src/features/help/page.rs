@@ -210,7 +210,7 @@ impl Component for HelpPage {
         let body = body(cx);
         if items.is_empty() {
             let said = format!("No key here matches \"{}\". Press Tab for other contexts.", self.filter);
-            canvas.line(body.x, body.y, body.w, &Line::of(Tone::Dim, &said));
+            canvas.line(body.x, body.y, body.w, &Line::dim(&said));
         }
         let Layout { columns, sentences } = layout(cx, &groups);
         let width = usize::from(body.w) / columns.len().max(1);
@@ -224,7 +224,7 @@ impl Component for HelpPage {
                 let y = body.y + row as u16;
                 match cell {
                     Cell::Blank => {}
-                    Cell::Head(title) => canvas.line(x + MARK as u16, y, room as u16, &Line::of(Tone::Strong, title)),
+                    Cell::Head(title) => canvas.line(x + MARK as u16, y, room as u16, &Line::strong(title)),
                     Cell::Item(at) | Cell::More(at, _) => {
                         let Some(item) = items.get(*at) else { continue };
                         let is_selected = *at == self.selection.cursor();
@@ -326,7 +326,7 @@ fn item_line(item: &HelpItem, keys: usize, width: usize, is_selected: bool, is_w
     let room = width.saturating_sub(MARK + keys + 2);
     let said = if is_wide && text::width(&item.sentence) <= room { &item.sentence } else { &item.name };
     let tone = if is_selected { Tone::Strong } else { Tone::Plain };
-    Line::of(Tone::Accent, mark).with(Tone::Accent, &shown).with(tone, &gap).with(tone, said)
+    Line::accent(mark).with_accent(&shown).with(tone, &gap).with(tone, said)
 }
 
 /// Returns a row of a line with its whole sentence.
@@ -336,7 +336,7 @@ fn sentence_line(item: &HelpItem, (keys, room): (usize, usize), part: usize, is_
     let gap = " ".repeat((keys + 2).saturating_sub(text::width(&shown)));
     let tone = if is_selected { Tone::Strong } else { Tone::Plain };
     let said = wrap(&item.sentence, room.max(1)).into_iter().nth(part).unwrap_or_default();
-    Line::of(Tone::Accent, mark).with(Tone::Accent, &shown).with(tone, &gap).with(tone, &said)
+    Line::accent(mark).with_accent(&shown).with(tone, &gap).with(tone, &said)
 }
 
 #[cfg(test)]

@@ -28,8 +28,8 @@ pub fn lines(row: &Row, known: Option<&KnownDetail>, cx: &Cx<'_>, width: usize, 
         let rows = wrap(said, width.saturating_sub(2 + text::width(&right) + 2).max(20));
         for (n, part) in rows.iter().enumerate() {
             let line = match n {
-                0 => Line::of(tone, &format!("{glyph} ")).with(Tone::Strong, part).right(Tone::Dim, &right),
-                _ => Line::of(Tone::Plain, "  ").with(Tone::Strong, part),
+                0 => Line::of(tone, &format!("{glyph} ")).with_strong(part).right(Tone::Dim, &right),
+                _ => Line::plain("  ").with_strong(part),
             };
             lines.push(line);
         }
@@ -37,7 +37,7 @@ pub fn lines(row: &Row, known: Option<&KnownDetail>, cx: &Cx<'_>, width: usize, 
     match &row.row.item {
         InboxItem::Revision(revision) => {
             head(&format!("The newest revision is {word}"), format!("changed {age} ago"));
-            let id = Line::of(Tone::Dim, "  revision ").with(Tone::Plain, &text::short_id(&revision.revision_id));
+            let id = Line::dim("  revision ").with_plain(&text::short_id(&revision.revision_id));
             lines.push(id);
         }
         InboxItem::Thread(thread) => {
@@ -51,21 +51,21 @@ pub fn lines(row: &Row, known: Option<&KnownDetail>, cx: &Cx<'_>, width: usize, 
                 push_fields(&mut lines, question, width);
             }
             for question in rest {
-                lines.push(Line::of(tone, "◆ ").with(Tone::Strong, &heading(question)));
+                lines.push(Line::of(tone, "◆ ").with_strong(&heading(question)));
                 push_fields(&mut lines, question, width);
             }
         }
     }
     if let Some(at) = row.as_of {
         let said = format!("  The server didn't answer since; this was true at {}.", session.clock(at));
-        lines.push(Line::of(Tone::Dim, &said));
+        lines.push(Line::dim(&said));
     }
     let room = height.saturating_sub(1);
     if lines.len() > room && room < 3 {
         lines.truncate(room);
     } else if lines.len() > room {
         lines.truncate(room - 1);
-        lines.push(Line::of(Tone::Dim, "  … open the thread for the rest"));
+        lines.push(Line::dim("  … open the thread for the rest"));
     }
     push_known(&mut lines, known, width, room);
     push_ids(&mut lines, row, width, room);
@@ -83,7 +83,7 @@ fn push_ids(lines: &mut Vec<Line>, row: &Row, width: usize, room: usize) {
     lines.resize_with(room - 1, Line::new);
     let assistant = thread.assistant_id.as_deref().map(|id| format!("   assistant {id}")).unwrap_or_default();
     let ids = format!("  thread {}{assistant}   status {}", thread.thread_id, thread.status);
-    lines.push(Line::of(Tone::Dim, &text::fit(&text::clean(&ids), width)));
+    lines.push(Line::dim(&text::fit(&text::clean(&ids), width)));
 }
 
 /// Returns when it was asked or failed, by whom, and where.

@@ -70,12 +70,12 @@ fn cell(line: &mut Line, tone: Tone, said: &str, width: usize) {
         return;
     }
     if !line.left.is_empty() {
-        line.push(Tone::Plain, "  ");
+        line.push_plain("  ");
     }
     let said = text::clean(text::head(said, MAX_CELL));
     let fitted = text::fit(&said, width);
     line.push(tone, &fitted);
-    line.push(Tone::Plain, &" ".repeat(width.saturating_sub(text::width(&fitted))));
+    line.push_plain(&" ".repeat(width.saturating_sub(text::width(&fitted))));
 }
 
 /// Adds the cell of a state: its glyph and its word, each with its tone.
@@ -84,7 +84,7 @@ fn state_cell(line: &mut Line, tones: (Tone, Tone), (glyph, word): (&str, &str),
     line.push(tones.1, " ");
     let word = text::fit(word, width.saturating_sub(text::width(glyph) + 1));
     line.push(tones.1, &word);
-    line.push(Tone::Plain, &" ".repeat(width.saturating_sub(text::width(glyph) + 1 + text::width(&word))));
+    line.push_plain(&" ".repeat(width.saturating_sub(text::width(glyph) + 1 + text::width(&word))));
 }
 
 /// Returns the glyph and the words of a row's state, and their tones.

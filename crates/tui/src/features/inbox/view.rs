@@ -189,14 +189,14 @@ fn head(page: &InboxPage, listing: &Listing, width: usize, session: &Session) ->
     }
     if !listing.unlisted.is_empty() {
         let gap = if aside.left.is_empty() { "" } else { " · " };
-        aside.push(Tone::Dim, &format!("{gap}{}: open threads only", names(&listing.unlisted)));
+        aside.push_dim(&format!("{gap}{}: open threads only", names(&listing.unlisted)));
     }
     if let Some(said) = asleep(listing) {
         let gap = if aside.left.is_empty() { "" } else { " · " };
-        aside.push(Tone::Dim, &format!("{gap}{said}"));
+        aside.push_dim(&format!("{gap}{said}"));
     }
     if let Some(limit) = listing.limits.first().filter(|_| aside.left.is_empty()) {
-        aside.push(Tone::Dim, limit);
+        aside.push_dim(limit);
     }
     (title, aside)
 }

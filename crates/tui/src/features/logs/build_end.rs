@@ -37,16 +37,13 @@ impl LogView {
 
     /// Returns how the builds ended: `ended: BUILD_FAILED after 34s`.
     pub(super) fn end_line(&self, cx: &Cx<'_>) -> Line {
-        let [_] = self.sources.as_slice() else { return Line::of(Tone::Plain, "■ ").with(Tone::Dim, "ended") };
+        let [_] = self.sources.as_slice() else { return Line::plain("■ ").with_dim("ended") };
         let Some(revision) = self.built(cx, 0) else { return Line::new() };
         let (glyph, tone) = phase_glyph(revision.phase());
         let took = revision.took(cx.session.now).filter(|took| revision.phase().is_final() && !took.is_zero());
         let after = took.map(|took| format!(" after {}", text::duration(took))).unwrap_or_default();
         let of_word = if revision.phase() == Phase::Failed { Tone::Bad } else { Tone::Plain };
-        Line::of(tone, &format!("{glyph} "))
-            .with(Tone::Dim, "ended: ")
-            .with(of_word, &revision.status)
-            .with(Tone::Dim, &after)
+        Line::of(tone, &format!("{glyph} ")).with_dim("ended: ").with(of_word, &revision.status).with_dim(&after)
     }
 
     /// Returns whether a log was read after the last lines of its build were due.

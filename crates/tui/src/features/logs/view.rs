@@ -24,9 +24,9 @@ pub(super) fn draw(logs: &LogView, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         LogKind::Server => "Server log",
     };
     let used = canvas.title(area, title, focused);
-    let mut head = Line::of(Tone::Dim, "of ");
+    let mut head = Line::dim("of ");
     let names: Vec<&str> = logs.sources.iter().map(|s| s.name.as_str()).collect();
-    head.push(Tone::Plain, &names.join(" · "));
+    head.push_plain(&names.join(" · "));
     let has_ended = logs.is_ended(cx);
     let head = match (logs.place.follow, logs.unseen()) {
         (_, 0) if has_ended => {
@@ -67,33 +67,30 @@ pub(super) fn draw(logs: &LogView, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
 /// Returns the line counts, the requested level and time range, the filter and the errors.
 fn status_line(cx: &Cx<'_>, logs: &LogView) -> Line {
     let (all, shown) = logs.counts();
-    let mut line = Line::of(Tone::Dim, &format!("{} lines", text::count(all as u64)));
+    let mut line = Line::dim(&format!("{} lines", text::count(all as u64)));
     if shown != all {
-        line.push(Tone::Dim, &format!(", {} shown", text::count(shown as u64)));
+        line.push_dim(&format!(", {} shown", text::count(shown as u64)));
     }
     if let Some(level) = logs.level.and_then(Severity::word) {
-        line.push(Tone::Plain, &format!("   {} and worse", level.to_lowercase()));
+        line.push_plain(&format!("   {} and worse", level.to_lowercase()));
     }
     if let Some(minutes) = logs.minutes {
-        line.push(
-            Tone::Plain,
-            &format!("   of the last {}", text::age(Duration::from_secs(minutes.unsigned_abs() * 60))),
-        );
+        line.push_plain(&format!("   of the last {}", text::age(Duration::from_secs(minutes.unsigned_abs() * 60))));
     }
     if logs.is_ended(cx) {
-        line.push(Tone::Dim, "   no new lines: the build has ended");
+        line.push_dim("   no new lines: the build has ended");
     }
     if logs.let_go > 0 {
-        line.push(Tone::Dim, &format!("   {} evicted", text::count(logs.let_go)));
+        line.push_dim(&format!("   {} evicted", text::count(logs.let_go)));
     }
     let incomplete = logs.sources.iter().enumerate().filter(|(n, _)| logs.is_incomplete(*n));
     let incomplete: Vec<&str> = incomplete.map(|(_, source)| source.name.as_str()).collect();
     if !incomplete.is_empty() {
         let names = if logs.sources.len() > 1 { format!("{}: ", incomplete.join(" · ")) } else { String::new() };
-        line.push(Tone::Moving, &format!("   {names}the server may have more lines"));
+        line.push_moving(&format!("   {names}the server may have more lines"));
     }
     if !logs.filter().text().is_empty() {
-        line.push(Tone::Accent, &format!("   /{}", logs.filter().text()));
+        line.push_accent(&format!("   /{}", logs.filter().text()));
     }
     for source in &logs.sources {
         if let Some(error) = &source.error {
@@ -114,7 +111,7 @@ fn entry_line(cx: &Cx<'_>, logs: &LogView, entry: &Entry, dated: bool, leveled: 
             at.to_zoned(cx.session.settings.tz.clone()).strftime(form).to_string()
         }
     };
-    let mut line = Line::of(Tone::Dim, &format!("{at:<width$} ", width = if dated { 14 } else { 8 }));
+    let mut line = Line::dim(&format!("{at:<width$} ", width = if dated { 14 } else { 8 }));
     let severity = entry.line.severity();
     let bad = match severity {
         Severity::Critical | Severity::Error => Some(Tone::Bad),
@@ -134,7 +131,7 @@ fn entry_line(cx: &Cx<'_>, logs: &LogView, entry: &Entry, dated: bool, leveled: 
         // Color separates adjacent logs; the name does too without color.
         let tone = [Tone::Accent, Tone::Ns, Tone::Plain][entry.source % 3];
         line.push(tone, &format!("{name}{pad} "));
-        line.push(Tone::Dim, "│ ");
+        line.push_dim("│ ");
     }
     let end = entry.line.message.char_indices().nth(MAX_CHARS).map_or(entry.line.message.len(), |(i, _)| i);
     let tone = if severity == Severity::Debug { Tone::Dim } else { Tone::Plain };

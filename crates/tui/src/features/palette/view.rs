@@ -33,13 +33,13 @@ pub(super) fn palette(palette: &Palette, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let typed = text::clean(&palette.text()).into_owned();
     canvas.frame(area, format!(": {typed}").trim_end(), &Line::new(), &keys(usize::from(w), cx));
     let (before, after) = palette.input.around_cursor();
-    let mut line = Line::of(Tone::Accent, "> ");
-    line.push(Tone::Strong, &text::visible(before));
-    line.push(Tone::Accent, "▏");
-    line.push(Tone::Strong, &text::visible(after));
+    let mut line = Line::accent("> ");
+    line.push_strong(&text::visible(before));
+    line.push_accent("▏");
+    line.push_strong(&text::visible(after));
     canvas.line_for_right(2, 2, w.saturating_sub(4), &line.right(Tone::Dim, &counter(palette)));
     if rows.is_empty() {
-        canvas.line(list.x + MARK, list.y, list.w - MARK, &Line::of(Tone::Dim, &no_completion(cx, &palette.text())));
+        canvas.line(list.x + MARK, list.y, list.w - MARK, &Line::dim(&no_completion(cx, &palette.text())));
     }
     let room = usize::from(list.h);
     let names = rows.iter().filter_map(|row| match row {
@@ -54,7 +54,7 @@ pub(super) fn palette(palette: &Palette, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         let y = list.y + n as u16;
         let width = list.w.saturating_sub(MARK + 1);
         match row {
-            Row::Head(title) => canvas.line(list.x + MARK - 1, y, width, &Line::of(Tone::Dim, title)),
+            Row::Head(title) => canvas.line(list.x + MARK - 1, y, width, &Line::dim(title)),
             Row::Offer(at, offer) => {
                 let is_selected = *at == palette.at();
                 canvas.line_for_right(
@@ -157,13 +157,13 @@ fn offer_line(offer: &Completion, names: usize, width: usize, is_selected: bool)
     let (name, shown) = (if is_selected { Tone::Strong } else { Tone::Plain }, text::fit(&offer.shown, names));
     let mut line = Line::new();
     push_marked(&mut line, name, &shown, &offer.matched);
-    line.push(Tone::Plain, &" ".repeat((names + 2).saturating_sub(text::width(&shown))));
+    line.push_plain(&" ".repeat((names + 2).saturating_sub(text::width(&shown))));
     let room = width.saturating_sub(names + 2 + text::width(&offer.key) + 3);
     let note = text::clean(&offer.note);
     match note.rsplit_once(" · ") {
         // Where it works says more than half a sentence.
         Some((_, place)) if offer.group == Group::Elsewhere && text::width(&note) > room => {
-            line.push(Tone::Dim, &text::fit(place, room));
+            line.push_dim(&text::fit(place, room));
         }
         // The heading of the group says it, too.
         Some((said, place)) if place.starts_with("works ") && text::width(&note) > room => {
@@ -182,7 +182,7 @@ fn push_marked(line: &mut Line, tone: Tone, shown: &str, matched: &[Range<usize>
     for part in parts {
         let (Some(before), Some(marked)) = (shown.get(at..part.start), shown.get(part.clone())) else { continue };
         line.push(tone, before);
-        line.push(Tone::Accent, marked);
+        line.push_accent(marked);
         at = part.end;
     }
     line.push(tone, shown.get(at..).unwrap_or_default());

@@ -19,8 +19,8 @@ const MAX_KEYS: usize = 8;
 pub(super) fn details(known: Option<&ProfileEntry>, cx: &Cx<'_>, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     if let Some(problem) = &cx.session.catalog.problem {
-        lines.push(Line::of(Tone::Bad, "✗ ").with(Tone::Plain, "The current file is not in use:"));
-        lines.extend(wrap(&problem.to_string(), width).iter().map(|text| Line::of(Tone::Plain, &format!("  {text}"))));
+        lines.push(Line::bad("✗ ").with_plain("The current file is not in use:"));
+        lines.extend(wrap(&problem.to_string(), width).iter().map(|text| Line::plain(&format!("  {text}"))));
         lines.push(Line::new());
     }
     let Some(known) = known else { return lines };
@@ -42,7 +42,7 @@ fn field_lines(fields: &[(&str, String)], width: usize) -> Vec<Line> {
         let parts = wrap_indented(value, width.saturating_sub(NAMES));
         let named = parts.into_iter().enumerate().map(|(i, part)| {
             let name = if i == 0 { *name } else { "" };
-            Line::of(Tone::Dim, &format!("{name:<NAMES$}")).with(Tone::Plain, &part)
+            Line::dim(&format!("{name:<NAMES$}")).with_plain(&part)
         });
         named.collect::<Vec<_>>()
     };
@@ -144,8 +144,8 @@ fn check_lines(known: &ProfileEntry, cx: &Cx<'_>, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     if let Some(at) = known.tested_at.filter(|_| !known.checks.is_empty()) {
         let age = Duration::try_from(cx.session.now - at).unwrap_or_default();
-        let line = Line::of(Tone::Dim, &format!("{:<NAMES$}", "checks"));
-        lines.push(line.with(Tone::Dim, &format!("{} ago", text::age(age))));
+        let line = Line::dim(&format!("{:<NAMES$}", "checks"));
+        lines.push(line.with_dim(&format!("{} ago", text::age(age))));
     }
     for check in &known.checks {
         let (glyph, plain) = check.state.glyph();
@@ -160,13 +160,13 @@ fn check_lines(known: &ProfileEntry, cx: &Cx<'_>, width: usize) -> Vec<Line> {
         let found = wrap(&text::clean(&format!("{server}{}", check.found)), width.saturating_sub(NAMES + CHECKS));
         for (i, part) in found.iter().enumerate() {
             let head = if lines.is_empty() { "checks" } else { "" };
-            let line = Line::of(Tone::Dim, &format!("{head:<NAMES$}"));
+            let line = Line::dim(&format!("{head:<NAMES$}"));
             lines.push(match i {
-                0 => line.with(tone, glyph).with(Tone::Plain, &format!(" {:<1$}", check.name, CHECKS - 2)),
-                _ => line.with(Tone::Plain, &" ".repeat(CHECKS)),
+                0 => line.with(tone, glyph).with_plain(&format!(" {:<1$}", check.name, CHECKS - 2)),
+                _ => line.with_plain(&" ".repeat(CHECKS)),
             });
             if let Some(line) = lines.last_mut() {
-                line.push(Tone::Plain, part);
+                line.push_plain(part);
             }
         }
         for part in check
@@ -175,7 +175,7 @@ fn check_lines(known: &ProfileEntry, cx: &Cx<'_>, width: usize) -> Vec<Line> {
             .filter(|_| check.state != State::Good)
             .flat_map(|todo| wrap(&text::clean(todo), width.saturating_sub(NAMES + CHECKS)))
         {
-            lines.push(Line::of(Tone::Dim, &format!("{}{part}", " ".repeat(NAMES + CHECKS))));
+            lines.push(Line::dim(&format!("{}{part}", " ".repeat(NAMES + CHECKS))));
         }
     }
     lines

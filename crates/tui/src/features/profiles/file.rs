@@ -106,8 +106,8 @@ impl Save {
                 let mark = if n == 0 { mark } else { &indent };
                 let line = Line::of(tone, mark);
                 lines.push(match part.strip_prefix(name).filter(|_| n == 0) {
-                    Some(rest) => line.with(Tone::Strong, name).with(Tone::Plain, rest),
-                    None => line.with(Tone::Plain, part),
+                    Some(rest) => line.with_strong(name).with_plain(rest),
+                    None => line.with_plain(part),
                 });
             }
         };

@@ -37,8 +37,8 @@ pub(super) fn draw(screen: &FirstRun, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> O
     let mut cursor = None;
     for (n, choice) in screen.choices().iter().enumerate() {
         let is_selected = n == screen.selected;
-        let mut line = Line::of(Tone::Accent, if is_selected { "▌ " } else { "  " });
-        line.push(Tone::Dim, &format!("{}  ", n + 1));
+        let mut line = Line::accent(if is_selected { "▌ " } else { "  " });
+        line.push_dim(&format!("{}  ", n + 1));
         let (name, tone, about) = label_of(screen, &cx.session.catalog, *choice);
         line.push(if is_selected { Tone::Strong } else { Tone::Plain }, &padded(&name, names));
         match screen.address.as_ref().filter(|_| *choice == Choice::Other) {
@@ -46,7 +46,7 @@ pub(super) fn draw(screen: &FirstRun, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> O
                 let room = usize::from(width).saturating_sub(NAME + names + 4).clamp(8, 46);
                 let (shown, column) = one_line(address, room, is_selected);
                 let frame = if is_selected { Tone::Accent } else { Tone::Dim };
-                line = line.with(frame, "[ ").with(Tone::Plain, &padded(&shown, room)).with(frame, " ]");
+                line = line.with(frame, "[ ").with_plain(&padded(&shown, room)).with(frame, " ]");
                 cursor = column.map(|column| (lines.len(), NAME + names + 2 + column));
             }
             None => line.push(tone, &about),
@@ -113,7 +113,7 @@ fn outcome(screen: &FirstRun, cx: &Cx<'_>, width: usize) -> Vec<Line> {
         let parts = wrap_indented(text, width.saturating_sub(2));
         lines.extend(parts.iter().enumerate().map(|(i, part)| {
             let mark = if i == 0 { mark } else { "  " };
-            Line::of(tone, &format!(" {mark}")).with(Tone::Plain, part)
+            Line::of(tone, &format!(" {mark}")).with_plain(part)
         }));
     };
     if let Some(problem) = &screen.problem {

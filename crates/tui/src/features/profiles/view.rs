@@ -90,7 +90,7 @@ fn rows(cx: &Cx<'_>) -> usize {
 
 fn draw(page: &ProfilesPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let area = cx.area;
-    let mut about = Line::of(Tone::Dim, &place(cx));
+    let mut about = Line::dim(&place(cx));
     if cx.session.catalog.is_unsaved() {
         about.push(Tone::Moving, "   not saved; s shows the diff");
     }
@@ -190,7 +190,7 @@ impl Columns {
                 _ => line.push(tone, &text),
             }
             if width < usize::MAX {
-                line.push(Tone::Plain, &" ".repeat(width + 2 - text::width(&text)));
+                line.push_plain(&" ".repeat(width + 2 - text::width(&text)));
             }
         }
         line

@@ -74,15 +74,15 @@ impl SignIn {
             Stage::Ready => {
                 push_wrapped(&mut lines, Tone::Plain, "Starts the authentication. Nothing has been sent.", width);
                 lines.push(Line::new());
-                lines.push(Line::of(Tone::Dim, "Request"));
+                lines.push(Line::dim("Request"));
                 push_wrapped(&mut lines, Tone::Plain, "  POST /v2/auth/authenticate", width);
                 let body = serde_json::to_string_pretty(&self.request).unwrap_or_default();
                 for part in wrap(&body, width.saturating_sub(2)) {
-                    lines.push(Line::of(Tone::Plain, &format!("  {part}")));
+                    lines.push(Line::plain(&format!("  {part}")));
                 }
                 return lines;
             }
-            Stage::Sending => return vec![Line::of(Tone::Dim, "Sent, waiting for the response…")],
+            Stage::Sending => return vec![Line::dim("Sent, waiting for the response…")],
             Stage::Failed(error) => {
                 push_wrapped(&mut lines, Tone::Bad, &error.story(), width);
                 lines.push(Line::new());
@@ -92,7 +92,7 @@ impl SignIn {
             Stage::Answered(answer) => answer,
         };
         let (glyph, tone) = glyph_of(answer.status());
-        lines.push(Line::of(tone, &format!("{glyph} ")).with(Tone::Strong, answer.word()));
+        lines.push(Line::of(tone, &format!("{glyph} ")).with_strong(answer.word()));
         push_wrapped(&mut lines, Tone::Plain, answer.status().meaning(), width);
         lines.push(Line::new());
         if let Some(link) = self.link() {
@@ -116,7 +116,7 @@ impl SignIn {
         if let Some(since) = self.waiting {
             let waited = text::age(Duration::try_from(now - since).unwrap_or_default());
             lines.push(Line::new());
-            lines.push(Line::of(Tone::Moving, "◐ ").with(Tone::Plain, &format!("waiting for {waited}")));
+            lines.push(Line::moving("◐ ").with_plain(&format!("waiting for {waited}")));
         }
         if let Some(error) = &self.trouble {
             push_wrapped(&mut lines, Tone::Bad, &error.story(), width);
@@ -174,7 +174,7 @@ fn push_wrapped(lines: &mut Vec<Line>, tone: Tone, text: &str, width: usize) {
 fn field(lines: &mut Vec<Line>, name: &str, value: &str, width: usize, tone: Tone) {
     for (n, part) in wrap(value, width.saturating_sub(LABELS)).iter().enumerate() {
         let name = if n == 0 { name } else { "" };
-        lines.push(Line::of(Tone::Dim, &format!("{name:<LABELS$}")).with(tone, part));
+        lines.push(Line::dim(&format!("{name:<LABELS$}")).with(tone, part));
     }
 }
 

@@ -22,14 +22,14 @@ pub(super) fn browse(list: &Browse, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let table = list.table(rows.w.saturating_sub(4) as usize, now);
     let titles = table.columns.iter().map(|(title, _)| *title);
     let widths: Vec<usize> = table.columns.iter().map(|(_, width)| *width).collect();
-    canvas.line(rows.x + 2, area.y, area.w, &Line::of(Tone::Dim, &joined(titles, &widths)));
+    canvas.line(rows.x + 2, area.y, area.w, &Line::dim(&joined(titles, &widths)));
     for (n, number) in list.selection.window(shown.len(), rows.h as usize).into_iter().enumerate() {
         let y = rows.y + n as u16;
         let cells = &table.rows[number];
         let line = joined(cells.iter().map(String::as_str), &widths);
         // The first column is the name; the others are dim.
         let (name, rest) = line.split_at(line.find("  ").unwrap_or(line.len()));
-        canvas.line(rows.x + 2, y, rows.w, &Line::of(Tone::Plain, name).with(Tone::Dim, rest));
+        canvas.line(rows.x + 2, y, rows.w, &Line::plain(name).with_dim(rest));
         if list.selection.selected.as_ref() == shown.get(number) {
             canvas.select_all(Area { x: rows.x - 1, h: 1, ..rows }, y, true);
         }
@@ -40,21 +40,21 @@ pub(super) fn browse(list: &Browse, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
 fn head(cx: &Cx<'_>, list: &Browse, canvas: &mut Canvas<'_>) {
     let mut line = Line::new();
     if !list.owner.is_empty() {
-        line.push(Tone::Plain, &list.owner);
-        line.push(Tone::Dim, " in ");
+        line.push_plain(&list.owner);
+        line.push_dim(" in ");
     }
-    line.push(Tone::Plain, &list.profile);
+    line.push_plain(&list.profile);
     let tag = cx.session.profiles.iter().find(|p| p.name == list.profile).map(|p| p.tag());
     if let Some(tag) = tag.filter(|tag| *tag != &*list.profile) {
-        line.push(Tone::Dim, &format!(" ({tag})"));
+        line.push_dim(&format!(" ({tag})"));
     }
     if let Some(all) = list.rows.value.as_ref().map(Vec::len) {
         let shown = list.shown().len();
         let count = if shown == all { format!("   {all}") } else { format!("   {shown} of {all}") };
-        line.push(Tone::Dim, &count);
+        line.push_dim(&count);
     }
     if !list.filter.is_empty() {
-        line.push(Tone::Accent, &format!("   /{}", list.filter));
+        line.push_accent(&format!("   /{}", list.filter));
     }
     let (tone, state) = match (&list.rows.error, &list.incomplete) {
         _ if list.loading => (Tone::Moving, "loading…".to_string()),
@@ -97,10 +97,7 @@ pub(super) fn joined<'c>(cells: impl Iterator<Item = &'c str>, widths: &[usize])
 /// Draws an authentication.
 pub(super) fn sign_in(page: &SignIn, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let area = cx.area;
-    let about = Line::of(Tone::Dim, "with ")
-        .with(Tone::Plain, &page.request.provider)
-        .with(Tone::Dim, " in ")
-        .with(Tone::Plain, &page.profile);
+    let about = Line::dim("with ").with_plain(&page.request.provider).with_dim(" in ").with_plain(&page.profile);
     overlay_frame(cx, canvas, "Authentication", &about);
     draw_lines(canvas, area, &page.place, &page.shown(cx));
 }

@@ -82,12 +82,12 @@ impl Page for BisectPage {
         let width = width.saturating_sub(GUTTER.into());
         let question =
             format!("{}  {}", text::seen(&self.query.path, 80), text::seen(&self.query.expected.to_string(), 80));
-        let mut lines = vec![Line::of(Tone::Dim, "Right is  ").with(Tone::Strong, &question), Line::new()];
+        let mut lines = vec![Line::dim("Right is  ").with_strong(&question), Line::new()];
         match &self.result {
-            None => lines.push(Line::of(Tone::Dim, "Loading the history…")),
+            None => lines.push(Line::dim("Loading the history…")),
             Some(Err(why)) => {
                 let rows = wrap(why, width.saturating_sub(2));
-                lines.extend(rows.iter().map(|row| Line::of(Tone::Bad, "✗ ").with(Tone::Plain, row)));
+                lines.extend(rows.iter().map(|row| Line::bad("✗ ").with_plain(row)));
             }
             Some(Ok(found)) => lines.extend(result_lines(found, &self.query, &cx.session.settings.tz, width)),
         }
@@ -140,16 +140,16 @@ fn result_lines(found: &Bisection, query: &BisectQuery, tz: &TimeZone, width: us
     let mut lines: Vec<Line> = sentence
         .iter()
         .enumerate()
-        .map(|(n, row)| Line::of(tone, if n == 0 { mark } else { "  " }).with(Tone::Plain, row))
+        .map(|(n, row)| Line::of(tone, if n == 0 { mark } else { "  " }).with_plain(row))
         .collect();
     if found.is_cut {
         let text = "Older states of the branch are not there, so they were not checked.";
-        lines.push(Line::of(Tone::Dim, &format!("  {text}")));
+        lines.push(Line::dim(&format!("  {text}")));
     }
     lines.push(Line::new());
     let is_log = found.changes.iter().any(|change| change.at.event.is_some());
     let place = if is_log { "EVENT" } else { "STEP" };
-    lines.push(Line::of(Tone::Dim, &format!("  {place:>5}  {:<NODES$}{:<PLACE$}VALUE", "NODE", "AT")));
+    lines.push(Line::dim(&format!("  {place:>5}  {:<NODES$}{:<PLACE$}VALUE", "NODE", "AT")));
     let first_wrong = found.first_wrong.as_ref().map(|(_, wrong)| &wrong.at);
     for change in &found.changes {
         let is_first_wrong = Some(&change.at) == first_wrong;
@@ -157,7 +157,7 @@ fn result_lines(found: &Bisection, query: &BisectQuery, tz: &TimeZone, width: us
     }
     if found.more_changes > 0 {
         let count = text::count(found.more_changes as u64);
-        lines.push(Line::of(Tone::Dim, &format!("  … and {count} more changes")));
+        lines.push(Line::dim(&format!("  … and {count} more changes")));
     }
     lines
 }
@@ -175,12 +175,12 @@ fn change_line(change: &Observation, is_first_wrong: bool, tz: &TimeZone, width:
     let nodes = text::seen(&change.at.nodes.join(", "), NODES - 2);
     let pad = " ".repeat(NODES.saturating_sub(text::width(&nodes)));
     let at = change.at.at.map(|at| at.to_zoned(tz.clone()).strftime("%H:%M:%S").to_string()).unwrap_or_default();
-    let mut line = Line::of(tone, mark).with(Tone::Dim, &format!("{number:>5}  "));
+    let mut line = Line::of(tone, mark).with_dim(&format!("{number:>5}  "));
     match change.at.nodes.first() {
         Some(node) => line.push(Tone::label(node), &nodes),
-        None => line.push(Tone::Plain, &nodes),
+        None => line.push_plain(&nodes),
     }
-    line.push(Tone::Dim, &format!("{pad}{at:<PLACE$}"));
+    line.push_dim(&format!("{pad}{at:<PLACE$}"));
     let value = change.line(width.saturating_sub(9 + NODES + PLACE));
     line.push(if is_first_wrong { Tone::Strong } else { Tone::Plain }, &value);
     line

@@ -138,7 +138,7 @@ impl ModesDialog {
     /// Returns the dialog's title and lines.
     pub(super) fn lines(&self, cx: &Cx<'_>, width: usize) -> (String, Vec<Line>) {
         let Some(view) = cx.lookup.modes(self.stream) else {
-            return (String::new(), vec![Line::of(Tone::Dim, "The stream is closed.")]);
+            return (String::new(), vec![Line::dim("The stream is closed.")]);
         };
         let of = match (&view.target, &view.run_id) {
             (StreamTarget::Tail { thread }, _) => format!("thread {}", runtail_core::text::short_id(thread)),
@@ -148,7 +148,7 @@ impl ModesDialog {
         let mut lines: Vec<Line> = Vec::new();
         for (i, (name, on)) in self.choices.iter().enumerate() {
             let is_available = is_available(&view, name);
-            let mut line = Line::of(Tone::Accent, if i == self.at { "▌" } else { " " });
+            let mut line = Line::accent(if i == self.at { "▌" } else { " " });
             line.push(if *on { Tone::Accent } else { Tone::Dim }, if *on { "[x] " } else { "[ ] " });
             let tone = match (i == self.at, *on) {
                 (true, _) => Tone::Strong,
@@ -156,7 +156,7 @@ impl ModesDialog {
                 (false, false) => Tone::Dim,
             };
             line.push(tone, &format!("{name:NAME_WIDTH$}"));
-            line.push(Tone::Dim, if is_available { mode_meaning(name) } else { "not enabled when the run started" });
+            line.push_dim(if is_available { mode_meaning(name) } else { "not enabled when the run started" });
             lines.push(line);
         }
         lines.push(Line::new());
@@ -187,7 +187,7 @@ impl Component for ModesDialog {
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
         let area = cx.area;
         let (of, lines) = self.lines(cx, area.w as usize);
-        overlay_frame(cx, canvas, "Stream modes", &Line::of(Tone::Dim, &of));
+        overlay_frame(cx, canvas, "Stream modes", &Line::dim(&of));
         for (i, line) in lines.iter().enumerate().take(area.h as usize) {
             canvas.line(area.x, area.y + i as u16, area.w, line);
         }

@@ -89,24 +89,24 @@ fn note(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
         return Some(line);
     }
     if !viewer.server.has_address() && viewer.is_open() {
-        return Some(Line::of(Tone::Dim, &waiting_for_list(viewer, cx)));
+        return Some(Line::dim(&waiting_for_list(viewer, cx)));
     }
     let shows_state = viewer.shown().iter().any(|(view, _)| *view == View::State);
     match &viewer.connection {
-        ConnectionState::Retrying { why, .. } => Some(Line::of(Tone::Dim, why)),
+        ConnectionState::Retrying { why, .. } => Some(Line::dim(why)),
         _ if viewer.leaves_events() => {
             let key = cx.session.keymap.hints_of(["stream.take_events"].iter(), cx.session.settings.ascii).pop();
             let hint = key.map(|(key, _)| format!(" {key} reads them, but the other reader then misses them."));
             let why = "One reader only: this run's events aren't read here.";
-            Some(Line::of(Tone::Dim, &format!("{why}{}", hint.unwrap_or_default())))
+            Some(Line::dim(&format!("{why}{}", hint.unwrap_or_default())))
         }
-        ConnectionState::Failed(error) => Some(Line::of(Tone::Bad, &error.story().replace('\n', " · "))),
+        ConnectionState::Failed(error) => Some(Line::bad(&error.story().replace('\n', " · "))),
         _ if viewer.state_failure().is_some() => {
             let why = viewer.state_failure().unwrap_or_default();
             let key =
                 cx.session.keymap.hints_of(["app.refresh"].iter(), cx.session.settings.ascii).pop().map(|(key, _)| key);
             let retry = key.map(|key| format!(" Press {key} to retry.")).unwrap_or_default();
-            Some(Line::of(Tone::Dim, &format!("Couldn't load the state ({why}). Showing the stream only.{retry}")))
+            Some(Line::dim(&format!("Couldn't load the state ({why}). Showing the stream only.{retry}")))
         }
         _ if shows_state => views::state::about(viewer, width.into(), &cx.session.settings.tz),
         ConnectionState::Ended(end) if explains_end(viewer, end) => {
@@ -116,7 +116,7 @@ fn note(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
         _ if viewer.is_open() && cx.session.serverless.contains(&viewer.server) => {
             let key = cx.session.keymap.hints_of(["stream.close"].iter(), cx.session.settings.ascii).pop();
             let hint = key.map(|(key, _)| format!(" {key} closes it.")).unwrap_or_default();
-            Some(Line::of(Tone::Dim, &format!("This page keeps a serverless deployment awake.{hint}")))
+            Some(Line::dim(&format!("This page keeps a serverless deployment awake.{hint}")))
         }
         _ => None,
     }

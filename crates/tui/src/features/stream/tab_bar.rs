@@ -81,7 +81,7 @@ pub fn breadcrumb_line(cx: &Cx<'_>, viewer: &Viewer, width: u16) -> Line {
         }
     };
     if !badge.left.is_empty() {
-        line.push(Tone::Plain, "   ");
+        line.push_plain("   ");
     }
     let used = line.width() + badge.width();
     line.left.extend(badge.left);
@@ -128,12 +128,12 @@ fn breadcrumb(cx: &Cx<'_>, viewer: &Viewer, has_region: bool, has_id: bool) -> L
     let region = profile.map_or(&*viewer.server.profile, |p| p.tag());
     let mut line = Line::new();
     if let Some(half) = viewer.half.filter(|_| !viewer.is_framed) {
-        line.push(Tone::Accent, &format!("{half}/2 "));
+        line.push_accent(&format!("{half}/2 "));
     }
     if region != &*viewer.server.name && has_region {
-        line.push(Tone::Dim, &format!("{region} › "));
+        line.push_dim(&format!("{region} › "));
     }
-    line.push(Tone::Dim, &format!("{} › ", viewer.server.name));
+    line.push_dim(&format!("{} › ", viewer.server.name));
     let graph = graph(viewer);
     let id = match (&viewer.thread_id, has_id) {
         (Some(id), true) => text::short_id(id),
@@ -141,10 +141,10 @@ fn breadcrumb(cx: &Cx<'_>, viewer: &Viewer, has_region: bool, has_id: bool) -> L
         (None, _) => String::new(),
     };
     match (&viewer.target, graph) {
-        (StreamTarget::Recording { .. }, None) if id.is_empty() => line.push(Tone::Strong, "recording"),
-        (_, None) if id.is_empty() => line.push(Tone::Strong, "new run"),
-        (_, Some(graph)) => line.push(Tone::Strong, &format!("{graph} {id}")),
-        (_, None) => line.push(Tone::Strong, &format!("thread {id}")),
+        (StreamTarget::Recording { .. }, None) if id.is_empty() => line.push_strong("recording"),
+        (_, None) if id.is_empty() => line.push_strong("new run"),
+        (_, Some(graph)) => line.push_strong(&format!("{graph} {id}")),
+        (_, None) => line.push_strong(&format!("thread {id}")),
     }
     line
 }
@@ -194,7 +194,7 @@ fn view_tabs(viewer: &Viewer, full: bool) -> Line {
             line.push(tone, &format!(" {}", view.title()));
         }
         let gap = if full || chosen { "  " } else { " " };
-        line.push(Tone::Plain, if view.digit() == LAST_DIGIT { "" } else { gap });
+        line.push_plain(if view.digit() == LAST_DIGIT { "" } else { gap });
     }
     line
 }

@@ -1,23 +1,20 @@
 //! Actions of the stream viewer.
 
+mod component;
 mod in_view;
 
+use super::StreamState;
 use super::find::Typing;
 use super::modes_dialog::is_thread;
 use super::tabs::MAX_TABS;
 use super::viewer::{ConnectionState, Landmark, View, Viewer};
-use super::{StreamState, view};
 use crate::input::action::{Action, Context};
 use crate::input::keymap::{BINDINGS, Binding};
-use crate::session::msg::{
-    Described, Effect, Epoch, ServerRef, StreamTarget, Subscription, SubscriptionId, SubscriptionKind, ThreadRef,
-};
+use crate::session::msg::{Described, Effect, ServerRef, StreamTarget, Subscription, SubscriptionId, ThreadRef};
 use crate::session::request::Pref;
 use crate::session::run::{Origin, Warning, act_on_thread};
 use crate::session::thread::AnswerFrom;
-use crate::session::{Component, Cx, Request, Requests, Route, Session};
-use crate::widgets::canvas::Canvas;
-use crate::widgets::jobs::{JobProgress, PendingJob};
+use crate::session::{Cx, Request, Requests, Route, Session};
 use runtail_core::config::{Timestamps, studio_page};
 use runtail_core::model::{Question, ThreadStatus};
 use runtail_stream::{Seq, Target};
@@ -452,188 +449,5 @@ fn reopened(viewer: &Viewer) -> Result<StreamTarget, &'static str> {
             "The server did not say which run it started. Look for it in the thread's runs before starting another.",
         ),
         (other, ..) => Ok(other.clone()),
-    }
-}
-
-impl Component for StreamState {
-    fn context(&self) -> Context {
-        Context::Stream
-    }
-
-    fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
-        let Some(viewer) = self.tabs.shown_mut() else { return Requests::none() };
-        viewer.now = cx.session.now;
-        // An action that does more than show something keeps the tab.
-        viewer.is_preview &= only_looks(action);
-        if let Some(done) = self.handle_tabs_action(action) {
-            return done;
-        }
-        if let Some(done) = self.handle_graph_action(cx.session, action) {
-            return done;
-        }
-        if let Some(done) = self.show_view(action) {
-            return done;
-        }
-        if let Some(viewer) = self.tabs.shown_mut().filter(|viewer| viewer.is_recording()) {
-            if action == Action::Again {
-                viewer.play_from_start();
-                return Requests::none();
-            }
-            let is_counters = viewer.view() == View::Delivery && action == Action::Describe;
-            if acts_on_server(action) && !is_counters {
-                return Requests::info("This is a recording; there is no server.");
-            }
-        }
-        if let Some(done) = self.handle_history_action(cx.session, action) {
-            return done;
-        }
-        if let Some(done) = self.handle_checkpoint_action(cx.session, action) {
-            return done;
-        }
-        if let Some(done) = self.handle_state_action(action) {
-            return done;
-        }
-        if let Some(done) = self.handle_runs_action(action) {
-            return done;
-        }
-        if let Some(done) = self.handle_delivery_action(action) {
-            return done;
-        }
-        if let Some(done) = self.handle_timeline_action(action) {
-            return done;
-        }
-        if let Some(done) = self.navigate(cx.session, action) {
-            return done;
-        }
-        self.handle_action(cx, action)
-    }
-
-    fn step(&mut self, _cx: &Cx<'_>, lines: isize, whole_window: bool) {
-        if let Some(viewer) = self.tabs.shown_mut() {
-            viewer.step(lines, whole_window);
-        }
-    }
-
-    fn can(&self, cx: &Cx<'_>, action: Action) -> bool {
-        self.can_act(cx.session, action)
-    }
-
-    fn jump_to_edge(&mut self, _cx: &Cx<'_>, start: bool) {
-        if let Some(viewer) = self.tabs.shown_mut() {
-            if start { viewer.to_start() } else { viewer.follow() }
-        }
-    }
-
-    fn click(&mut self, cx: &Cx<'_>, x: u16, y: u16) -> Requests {
-        self.click_at(cx, cx.area.x + x, cx.area.y + y);
-        Requests::none()
-    }
-
-    fn selected_id(&self) -> Option<&str> {
-        let viewer = self.tabs.shown()?;
-        match viewer.view() {
-            View::History => viewer.history.id_under_cursor(),
-            View::Graph => viewer.graph.id_under_cursor(),
-            _ => None,
-        }
-    }
-
-    fn copied(&mut self) -> Option<String> {
-        let viewer = self.tabs.shown()?;
-        // Copies the error of a failed thread, unless an entry is selected. History always has one, Delivery is copied whole.
-        let has_own = matches!(viewer.view(), View::Graph | View::History | View::Delivery);
-        match viewer.offers_error() && !has_own {
-            true => viewer.thread_status().error().map(str::to_string),
-            false => viewer.copy_text(),
-        }
-    }
-
-    fn copied_path(&self) -> Option<String> {
-        self.tabs.shown().filter(|viewer| viewer.view() == View::State)?.path_under_cursor()
-    }
-
-    /// Handles Esc, which keeps the stream in its tab, and `q`, which closes it.
-    fn back(&mut self, quit: bool) -> Option<Requests> {
-        if self.tabs.shown_mut()?.clear_find() {
-            return Some(Requests::none());
-        }
-        let viewer = self.tabs.shown_mut()?;
-        if !quit && viewer.view() == View::History && viewer.history.close() {
-            return Some(Requests::none());
-        }
-        if !quit && viewer.leave_checkpoint() {
-            viewer.show(View::History);
-            return Some(Requests::none());
-        }
-        if self.tabs.partner().is_some() {
-            // The other stream stays.
-            match quit {
-                true => drop(self.tabs.close()),
-                false => self.tabs.end_beside(),
-            }
-            return Some(Requests::none());
-        }
-        let thread = self.tabs.shown()?.thread_id.clone();
-        if quit {
-            self.tabs.close();
-        }
-        self.tabs.hide();
-        Some(Request::LeaveStream(thread).into())
-    }
-
-    fn filter(&self) -> Option<&str> {
-        self.tabs.shown().map(Viewer::typed)
-    }
-
-    fn set_filter(&mut self, text: &str) {
-        if let Some(viewer) = self.tabs.shown_mut() {
-            viewer.set_typed(text);
-        }
-    }
-
-    fn prompt(&self) -> &'static str {
-        let is_filter = |viewer: &Viewer| viewer.finding().typing() == Some(Typing::Filter);
-        if self.tabs.shown().is_some_and(is_filter) { "&" } else { "/" }
-    }
-
-    fn end_typing(&mut self, keep: bool) {
-        if let Some(viewer) = self.tabs.shown_mut() {
-            viewer.end_typing(keep);
-        }
-    }
-
-    fn relayout(&mut self, cx: &Cx<'_>) {
-        self.tabs.unpark();
-        // A hidden pane keeps its layout.
-        if cx.is_shown {
-            self.lay_out(cx);
-        }
-    }
-
-    fn subscriptions(&self, _cx: &Cx<'_>, out: &mut Vec<Subscription>) {
-        for viewer in self.tabs.all().iter().filter(|viewer| viewer.server.has_address() && !viewer.is_parked) {
-            // An ended stream stays subscribed; its task has ended and does not restart.
-            let landmark = SubscriptionKind::Stream(viewer.server.clone(), viewer.target.clone());
-            out.push(Subscription::new(SubscriptionId::Stream(viewer.id), Epoch::default(), landmark));
-        }
-        self.history_subscriptions(out);
-        self.graph_subscriptions(out);
-    }
-
-    fn jobs(&self) -> Vec<&PendingJob> {
-        self.tabs.all().iter().flat_map(Viewer::jobs).collect()
-    }
-
-    fn jobs_mut(&mut self) -> Vec<&mut PendingJob> {
-        self.tabs.all_mut().iter_mut().flat_map(Viewer::jobs_mut).collect()
-    }
-
-    fn on_job(&mut self, number: u64, part: &JobProgress) {
-        self.tabs.all_mut().iter_mut().for_each(|viewer| viewer.on_job_part(number, part));
-    }
-
-    fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
-        view::pane(self, cx, canvas);
-        None
     }
 }

@@ -119,14 +119,14 @@ fn question_lines(viewer: &Viewer, width: usize, room: usize) -> Vec<Line> {
         let heading = if question.actions().is_empty() { heading(question) } else { String::new() };
         for (n, part) in wrap(&heading, width.saturating_sub(2).max(10)).iter().enumerate() {
             let glyph = if n == 0 { "◆ " } else { "  " };
-            lines.extend((!heading.is_empty()).then(|| Line::of(Tone::Waiting, glyph).with(Tone::Plain, part)));
+            lines.extend((!heading.is_empty()).then(|| Line::of(Tone::Waiting, glyph).with_plain(part)));
         }
         push_fields(&mut lines, question, width);
     }
     if lines.len() > room {
         lines.truncate(room);
         if let Some(last) = lines.last_mut() {
-            last.push(Tone::Dim, " …");
+            last.push_dim(" …");
         }
     }
     lines

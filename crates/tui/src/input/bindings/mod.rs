@@ -10,6 +10,7 @@ mod server;
 mod stream;
 
 use super::action::{Action, Context};
+use std::sync::LazyLock;
 
 /// One row of the table.
 #[derive(Debug, Clone, Copy)]
@@ -18,8 +19,8 @@ pub struct Binding {
     pub id: &'static str,
     /// The context in which the keys work.
     pub context: Context,
-    /// The default keys.
-    pub keys: &'static [&'static str],
+    /// The default keys, separated by spaces.
+    keys: &'static str,
     /// The action that the keys trigger.
     pub action: Action,
     /// What it does, as an imperative: "Cancel the run". See [`Binding::name`].
@@ -44,9 +45,9 @@ impl Binding {
         if self.name.is_empty() { self.sentence() } else { self.name }
     }
 
-    /// Names the action.
-    const fn named(self, name: &'static str) -> Binding {
-        Binding { name, ..self }
+    /// Returns the default keys.
+    pub fn keys(&self) -> impl Iterator<Item = &'static str> {
+        self.keys.split_whitespace()
     }
 
     /// Limits the action to some views of a stream.
@@ -124,27 +125,31 @@ impl Binding {
     }
 }
 
+/// The rows of a file, by their context.
+type Rows = &'static [(Context, &'static [Binding])];
+
 const fn bind(
     id: &'static str,
-    context: Context,
-    keys: &'static [&'static str],
+    keys: &'static str,
     action: Action,
     label: &'static str,
+    name: &'static str,
     help: &'static str,
 ) -> Binding {
-    Binding { id, context, keys, action, name: "", label, help, views: &[], in_view: &[], writes: false, needs: "" }
+    let context = Context::Global;
+    Binding { id, context, keys, action, name, label, help, views: &[], in_view: &[], writes: false, needs: "" }
 }
 
 /// Creates the row of an action that writes, or opens something that does.
 const fn write(
     id: &'static str,
-    context: Context,
-    keys: &'static [&'static str],
+    keys: &'static str,
     action: Action,
     label: &'static str,
+    name: &'static str,
     help: &'static str,
 ) -> Binding {
-    Binding { writes: true, ..bind(id, context, keys, action, label, help) }
+    Binding { writes: true, ..bind(id, keys, action, label, name, help) }
 }
 
 /// Former names of actions, still accepted in `[keys]`.
@@ -171,32 +176,13 @@ pub fn binding(id: &str) -> Option<&'static Binding> {
     BINDINGS.iter().find(|binding| binding.id == id)
 }
 
-/// The rows of each file.
-const PARTS: &[&[Binding]] =
-    &[global::ROWS, deployments::ROWS, server::ROWS, stream::ROWS, pages::ROWS, dialogs::ROWS, profiles::ROWS];
-
 /// All key bindings, in the order of the help screen.
-pub const BINDINGS: &[Binding] = &joined::<{ count(PARTS) }>(PARTS);
-
-const fn count(parts: &[&[Binding]]) -> usize {
-    let (mut part, mut count) = (0, 0);
-    while part < parts.len() {
-        count += parts[part].len();
-        part += 1;
-    }
-    count
-}
-
-const fn joined<const N: usize>(parts: &[&[Binding]]) -> [Binding; N] {
-    let mut all = [parts[0][0]; N];
-    let (mut part, mut row, mut at) = (0, 0, 0);
-    while at < N {
-        if row == parts[part].len() {
-            (part, row) = (part + 1, 0);
-        } else {
-            all[at] = parts[part][row];
-            (row, at) = (row + 1, at + 1);
-        }
-    }
-    all
-}
+pub static BINDINGS: LazyLock<Vec<Binding>> = LazyLock::new(|| {
+    let parts =
+        [global::ROWS, deployments::ROWS, server::ROWS, stream::ROWS, pages::ROWS, dialogs::ROWS, profiles::ROWS];
+    let rows = |(context, rows): &(Context, &'static [Binding])| {
+        let context = *context;
+        rows.iter().map(move |row| Binding { context, ..*row })
+    };
+    parts.into_iter().flatten().flat_map(rows).collect()
+});

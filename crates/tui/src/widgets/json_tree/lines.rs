@@ -28,7 +28,7 @@ impl Tree {
             return vec![self.head_line(node)];
         }
         let indent = self.indent(node) + 4;
-        let line = |text: String| Line::of(Tone::Plain, &format!("{}{text}", " ".repeat(indent)));
+        let line = |text: String| Line::plain(&format!("{}{text}", " ".repeat(indent)));
         self.piece(node, part).into_iter().map(line).collect()
     }
 
@@ -63,13 +63,13 @@ impl Tree {
         let Some((done, all)) = self.progress() else { return Vec::new() };
         let share = done * 100 / all.max(1);
         let mut lines = vec![
-            Line::of(Tone::Moving, "◐ ")
-                .with(Tone::Plain, &format!("reading {} …", text::bytes(all as u64)))
-                .with(Tone::Dim, &format!(" {share}%")),
+            Line::moving("◐ ")
+                .with_plain(&format!("reading {} …", text::bytes(all as u64)))
+                .with_dim(&format!(" {share}%")),
         ];
         lines.extend(self.outline.iter().map(|(key, size)| {
             let weight = text::bytes(*size as u64);
-            Line::of(Tone::Accent, &format!("    {key}")).with(Tone::Dim, &format!(": {weight}"))
+            Line::accent(&format!("    {key}")).with_dim(&format!(": {weight}"))
         }));
         lines
     }
@@ -80,28 +80,25 @@ impl Tree {
         let mark = self.marks.as_ref().map(|marks| marks.get(&node));
         match mark {
             Some(Some(mark)) => line.push(change_tone(mark.kind), &format!("{} ", change_glyph(mark.kind))),
-            Some(None) => line.push(Tone::Plain, "  "),
+            Some(None) => line.push_plain("  "),
             None => {}
         }
-        line.push(Tone::Dim, &"  ".repeat(doc.depth(node).min(MAX_LEVELS) as usize));
-        line.push(
-            Tone::Dim,
-            match (doc.has_children(node), self.is_folded(node)) {
-                (true, true) => "▸ ",
-                (true, false) => "▾ ",
-                _ => "  ",
-            },
-        );
+        line.push_dim(&"  ".repeat(doc.depth(node).min(MAX_LEVELS) as usize));
+        line.push_dim(match (doc.has_children(node), self.is_folded(node)) {
+            (true, true) => "▸ ",
+            (true, false) => "▾ ",
+            _ => "  ",
+        });
         if doc.depth(node) > MAX_LEVELS {
-            line.push(Tone::Dim, &format!("‹{}› ", doc.depth(node)));
+            line.push_dim(&format!("‹{}› ", doc.depth(node)));
         }
         match doc.key(node) {
             Some(key) => {
                 let name = if key.len() > MAX_KEY { head(key, MAX_KEY).0 + "…" } else { plain(key).into_owned() };
-                line.push(Tone::Accent, &name);
-                line.push(Tone::Dim, ": ");
+                line.push_accent(&name);
+                line.push_dim(": ");
             }
-            None if doc.depth(node) > 0 => line.push(Tone::Dim, &format!("{}: ", doc.index(node))),
+            None if doc.depth(node) > 0 => line.push_dim(&format!("{}: ", doc.index(node))),
             None => {}
         }
         let size = doc.size(node);
@@ -110,20 +107,20 @@ impl Tree {
                 let (brackets, noun) = if kind == Kind::Object { ("{}", "field") } else { ("[]", "item") };
                 let count = doc.children_count(node);
                 if count == 0 {
-                    line.push(Tone::Dim, brackets);
+                    line.push_dim(brackets);
                 } else {
                     let s = if count == 1 { "" } else { "s" };
                     let weight = if size > SIZE_ABOVE { format!(", {}", text::bytes(size)) } else { String::new() };
-                    line.push(Tone::Dim, &format!("{} {noun}{s}{weight}", text::count(count.into())));
+                    line.push_dim(&format!("{} {noun}{s}{weight}", text::count(count.into())));
                     if doc.depth(node) > 0 && self.is_folded(node) {
                         self.push_gist(&mut line, node);
                     }
                 }
             }
             Kind::Text if self.is_expanded(node) => {
-                line.push(Tone::Dim, &format!("text, {}", text::bytes(size.saturating_sub(2))));
+                line.push_dim(&format!("text, {}", text::bytes(size.saturating_sub(2))));
             }
-            Kind::Other if self.is_expanded(node) => line.push(Tone::Dim, &text::bytes(size)),
+            Kind::Other if self.is_expanded(node) => line.push_dim(&text::bytes(size)),
             Kind::Text => self.push_text(&mut line, node),
             Kind::Other => {
                 let raw = doc.value(node);
@@ -137,7 +134,7 @@ impl Tree {
                     let more = format!("  {}", text::bytes(size));
                     let shown = text::clean(text::head(raw, room * 4)).into_owned();
                     line.push(tone, &text::fit(&(shown + "…"), room.saturating_sub(more.len())));
-                    line.push(Tone::Dim, &more);
+                    line.push_dim(&more);
                 } else {
                     line.push(tone, raw);
                 }
@@ -150,8 +147,8 @@ impl Tree {
             let weight = text::bytes(mark.growth.unsigned_abs());
             match mark.growth {
                 0 => {}
-                1.. => line.push(Tone::Plain, &format!("  +{weight}")),
-                _ => line.push(Tone::Plain, &format!("  -{weight}")),
+                1.. => line.push_plain(&format!("  +{weight}")),
+                _ => line.push_plain(&format!("  -{weight}")),
             }
         }
         line
@@ -180,12 +177,12 @@ impl Tree {
         let value = text::clean(&shown);
         if text::width(&value) > room || !all {
             let more = format!("  {}", text::bytes(size));
-            line.push(Tone::Plain, &text::fit(&value, room.saturating_sub(text::width(&more))));
-            line.push(Tone::Dim, &more);
+            line.push_plain(&text::fit(&value, room.saturating_sub(text::width(&more))));
+            line.push_dim(&more);
         } else if value.is_empty() || needs_quotes(&value) {
-            line.push(Tone::Plain, &format!("\"{value}\""));
+            line.push_plain(&format!("\"{value}\""));
         } else {
-            line.push(Tone::Plain, &value);
+            line.push_plain(&value);
         }
     }
 }

@@ -107,8 +107,8 @@ impl Tree {
     /// Returns a line with the pattern, the number of the current match and the number of matches.
     pub fn search_line(&self) -> Option<Line> {
         let (at, count) = self.search_place()?;
-        let mut line = Line::of(Tone::Accent, "/");
-        line.push(Tone::Strong, &text::fit(&text::clean(self.search_text()), SEARCH_ROOM));
+        let mut line = Line::accent("/");
+        line.push_strong(&text::fit(&text::clean(self.search_text()), SEARCH_ROOM));
         let hits = text::count(count as u64);
         let status = match (self.search_progress(), at, count) {
             (Some(share), ..) => format!(" {share}% searched, {hits} found"),
@@ -118,7 +118,7 @@ impl Tree {
         };
         line.push(if self.search_progress().is_some() { Tone::Moving } else { Tone::Plain }, &status);
         if let Some(problem) = self.search_problem() {
-            line.push(Tone::Moving, &format!(" ? {problem}"));
+            line.push_moving(&format!(" ? {problem}"));
         }
         Some(line)
     }

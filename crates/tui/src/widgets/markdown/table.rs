@@ -86,7 +86,7 @@ impl<'a> Table<'a> {
             }
             if n == 0 {
                 let width = columns.iter().sum::<usize>() + GAP * columns.len().saturating_sub(1);
-                out.push((Line::of(Tone::Dim, &"─".repeat(width)), begin));
+                out.push((Line::dim(&"─".repeat(width)), begin));
             }
         }
         out

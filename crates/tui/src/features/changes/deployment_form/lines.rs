@@ -87,7 +87,7 @@ impl DeploymentForm {
             self.profile_lines(&mut out, cx, width);
         }
         for (label, value) in self.fixed() {
-            let line = Line::of(Tone::Dim, &format!("  {} ", padded(label, NAMES))).with(Tone::Plain, &value);
+            let line = Line::dim(&format!("  {} ", padded(label, NAMES))).with_plain(&value);
             out.lines.push(line);
         }
         for entry in self.entries() {
@@ -99,10 +99,10 @@ impl DeploymentForm {
         }
         out.lines.push(Line::new());
         let ready = match (self.first_problem(cx), problem) {
-            (Some((_, why)), _) => Line::of(Tone::Dim, &format!("Not ready: {}", lowered(&why))),
-            (None, Some(why)) => Line::of(Tone::Bad, "✗ ").with(Tone::Plain, why),
-            (None, None) if self.is_new => Line::of(Tone::Plain, "Ready. The preview shows the exact request."),
-            (None, None) => Line::of(Tone::Plain, "Ready. Only changed fields are sent."),
+            (Some((_, why)), _) => Line::dim(&format!("Not ready: {}", lowered(&why))),
+            (None, Some(why)) => Line::bad("✗ ").with_plain(why),
+            (None, None) if self.is_new => Line::plain("Ready. The preview shows the exact request."),
+            (None, None) => Line::plain("Ready. Only changed fields are sent."),
         };
         let text = ready.text();
         let tone = ready.left.first().map_or(Tone::Plain, |piece| piece.tone);
@@ -134,11 +134,11 @@ impl DeploymentForm {
         if let Some(line) = lines.first_mut().filter(|_| !note.is_empty()) {
             let room = width.saturating_sub(NOTES);
             if room >= NOTE_ROOM && text::width(note) <= room && line.width() < NOTES - 1 {
-                line.push(Tone::Plain, &" ".repeat(NOTES - line.width()));
-                line.push(Tone::Dim, note);
+                line.push_plain(&" ".repeat(NOTES - line.width()));
+                line.push_dim(note);
             } else if is_focused && problem.is_none() {
                 let parts = wrap(note, width.saturating_sub(indent.len()).max(8));
-                lines.extend(parts.iter().map(|part| Line::of(Tone::Dim, &format!("{indent}{part}"))));
+                lines.extend(parts.iter().map(|part| Line::dim(&format!("{indent}{part}"))));
             }
         }
         if let Some(problem) = problem {
@@ -220,7 +220,7 @@ impl DeploymentForm {
         if is_focused && entry.kind == Kind::Repository && !value.is_empty() {
             let others = self.matches();
             let others = others.iter().filter(|one| one.label != value).take(SHOWN);
-            lines.extend(others.map(|one| Line::of(Tone::Dim, &format!("{}  {}", " ".repeat(LABELS), one.label))));
+            lines.extend(others.map(|one| Line::dim(&format!("{}  {}", " ".repeat(LABELS), one.label))));
         }
         (lines, column.map(|column| before + column))
     }
@@ -239,38 +239,38 @@ impl DeploymentForm {
                     let room = FIELD.min(width.saturating_sub(LABELS + 4)).max(8);
                     let (shown, column) = one_line(&self.input, room, true);
                     cursor = column.map(|column| (0, line.width() + 2 + column));
-                    line = line.with(Tone::Accent, "[ ").with(Tone::Plain, &padded(&shown, room));
-                    line.push(Tone::Accent, " ]");
-                    line.push(Tone::Dim, "  NAME env:VARIABLE, or NAME file:PATH");
+                    line = line.with_accent("[ ").with_plain(&padded(&shown, room));
+                    line.push_accent(" ]");
+                    line.push_dim("  NAME env:VARIABLE, or NAME file:PATH");
                     problem.clone_from(why);
                 }
                 (_, Some(row)) => {
-                    line.push(Tone::Plain, &padded(&text::fit(&row.name, names), names));
+                    line.push_plain(&padded(&text::fit(&row.name, names), names));
                     match &row.state {
-                        SecretState::Kept => line.push(Tone::Dim, "   kept"),
+                        SecretState::Kept => line.push_dim("   kept"),
                         SecretState::Removed => {
-                            line.push(Tone::Bad, "   - removed");
+                            line.push_bad("   - removed");
                         }
                         SecretState::Given(reference) => {
-                            line.push(Tone::Plain, &format!("   {reference}"));
+                            line.push_plain(&format!("   {reference}"));
                             match self.references.get(reference) {
                                 Some(Some(why)) => problem = Some(why.clone()),
-                                Some(None) => line.push(Tone::Dim, "   can be read"),
+                                Some(None) => line.push_dim("   can be read"),
                                 None => {}
                             }
                         }
                     }
                 }
                 // The row that adds a secret is shown where it is useful.
-                (_, None) if rows.is_empty() => line.push(Tone::Dim, "none; press a to add one"),
-                (_, None) if is_focused => line.push(Tone::Dim, "press a to add another one"),
+                (_, None) if rows.is_empty() => line.push_dim("none; press a to add one"),
+                (_, None) if is_focused => line.push_dim("press a to add another one"),
                 (_, None) => continue,
             }
             let mut lines = vec![line];
             if let (Some(why), Some(first)) = (problem, lines.first_mut()) {
                 if first.width() + text::width(&why) + 5 <= width {
-                    first.push(Tone::Bad, "   ✗ ");
-                    first.push(Tone::Plain, &why);
+                    first.push_bad("   ✗ ");
+                    first.push_plain(&why);
                 } else {
                     lines.extend(problem_lines(&" ".repeat(LABELS.min(width / 3)), &why, width));
                 }

@@ -37,7 +37,7 @@ pub(super) fn records(page: &Records, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     });
     let widths = shrunk(natural.collect(), rows.w.saturating_sub(GAP as u16 * 2) as usize);
     let heading = joined(used.iter().map(|n| titles[*n]), &widths);
-    canvas.line(rows.x + 2, area.y, area.w, &Line::of(Tone::Dim, &heading));
+    canvas.line(rows.x + 2, area.y, area.w, &Line::dim(&heading));
     for (n, number) in page.selection.window(shown.len(), rows.h as usize).into_iter().enumerate() {
         let (row, y) = (&shown[number], rows.y + n as u16);
         let cells: Vec<String> =
@@ -51,7 +51,7 @@ pub(super) fn records(page: &Records, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
             .map_or(line.len(), |(at, _)| at);
         let (name, rest) = line.split_at(at);
         let tone = if row.is == RowOf::Note { Tone::Dim } else { Tone::Plain };
-        canvas.line(rows.x + 2, y, rows.w, &Line::of(tone, name).with(Tone::Dim, rest));
+        canvas.line(rows.x + 2, y, rows.w, &Line::of(tone, name).with_dim(rest));
         if page.selection.selected.as_ref() == Some(&row.id) {
             canvas.select_all(Area { x: rows.x - 1, h: 1, ..rows }, y, true);
         }
@@ -67,19 +67,19 @@ fn head(cx: &Cx<'_>, page: &Records, canvas: &mut Canvas<'_>) {
     };
     let mut line = Line::new();
     if let RecordList::Versions { name, .. } = &page.of {
-        line.push(Tone::Plain, &text::clean(name));
-        line.push(Tone::Dim, " on ");
+        line.push_plain(&text::clean(name));
+        line.push_dim(" on ");
     }
-    line.push(Tone::Plain, &text::clean(&page.server.name));
+    line.push_plain(&text::clean(&page.server.name));
     if page.server.name != page.server.profile {
-        line.push(Tone::Dim, &format!(" ({})", text::clean(&page.server.profile)));
+        line.push_dim(&format!(" ({})", text::clean(&page.server.profile)));
     }
     if let Some(all) = page.rows.value.as_ref().map(Vec::len) {
         let what = if matches!(page.of, RecordList::Store(_)) { " namespaces" } else { "" };
-        line.push(Tone::Dim, &format!("   {all}{what}"));
+        line.push_dim(&format!("   {all}{what}"));
     }
     if !page.filter.is_empty() {
-        line.push(Tone::Accent, &format!("   /{}", page.filter));
+        line.push_accent(&format!("   /{}", page.filter));
     }
     let (tone, state) = match &page.rows.error {
         _ if !page.waiting.is_empty() => (Tone::Moving, "loading…".to_string()),

@@ -78,7 +78,7 @@ mod tests {
     fn names_and_bars_have_the_color_of_their_node() {
         let graph = Graph::read(&json!({"nodes": [{"id": "__start__"}, {"id": "chat"}, {"id": "sub:tools"}]}));
         let colors = NodeColors::new(&graph);
-        let mut line = Line::of(Tone::label("tools"), "tools").with(Tone::Dim, " ").with(Tone::label("chat"), "███");
+        let mut line = Line::of(Tone::label("tools"), "tools").with_dim(" ").with(Tone::label("chat"), "███");
         line.push(Tone::label("other"), "other");
         line.push(Tone::label("tools"), " tools 2.6s ");
         let other = Tone::label("other");

@@ -116,8 +116,8 @@ impl GraphPage {
             });
         }
         parts.extend(self.graph.cut_words());
-        let mut line = Line::of(Tone::Plain, &parts.join(" · "));
-        line.push(Tone::Dim, " · ");
+        let mut line = Line::plain(&parts.join(" · "));
+        line.push_dim(" · ");
         line.left.extend(breadcrumb(cx.session, &self.server, false).left);
         line
     }

@@ -112,15 +112,14 @@ impl GraphView {
     /// Returns the headings of the numbers, at the right of a title.
     pub(super) fn heading(&self, columns: &Columns, title: &str) -> Line {
         let before = columns.left + columns.label + columns.right + columns.state;
-        let mut line =
-            Line::of(Tone::Dim, &text::seen(title, if columns.visits > 0 { before.saturating_sub(1) } else { 200 }));
+        let mut line = Line::dim(&text::seen(title, if columns.visits > 0 { before.saturating_sub(1) } else { 200 }));
         let pad = before.saturating_sub(line.width());
-        line.push(Tone::Dim, &" ".repeat(pad));
+        line.push_dim(&" ".repeat(pad));
         if columns.visits > 0 {
-            line.push(Tone::Dim, &format!("{:>width$}", "VISITS", width = columns.visits));
+            line.push_dim(&format!("{:>width$}", "VISITS", width = columns.visits));
         }
         if columns.time > 0 {
-            line.push(Tone::Dim, &format!("{:>width$}", "TIME", width = columns.time));
+            line.push_dim(&format!("{:>width$}", "TIME", width = columns.time));
         }
         line
     }
@@ -248,7 +247,7 @@ impl GraphView {
             let names: Vec<&str> = nodes.map(|node| &*graph.nodes()[node].name).collect();
             names.join(", ")
         };
-        let mut line = Line::of(Tone::Strong, &text::seen(&graph.nodes()[node].name, width / 3)).with(Tone::Dim, ":");
+        let mut line = Line::strong(&text::seen(&graph.nodes()[node].name, width / 3)).with_dim(":");
         let from = names(&mut graph.sources(node));
         // The labels of edges belong to this line, never into the rails.
         let to = graph.edges().iter().filter(|edge| edge.from == node).map(|edge| {
@@ -281,7 +280,7 @@ impl GraphView {
             parts.push(format!("{group} ran, but the stream has no events of its nodes"));
         }
         let room = width.saturating_sub(line.width() + 1);
-        line.push(Tone::Plain, &format!(" {}", text::seen(&parts.join(" · "), room)));
+        line.push_plain(&format!(" {}", text::seen(&parts.join(" · "), room)));
         line
     }
 
@@ -303,7 +302,7 @@ impl GraphView {
         // The newest steps are at the end.
         let full = |from: usize| format!("{}{}{more}", if from > 0 { "… ► " } else { "" }, steps[from..].join(" ► "));
         let from = (0..steps.len()).find(|from| text::width(&full(*from)) <= width).unwrap_or(steps.len() - 1);
-        Line::of(Tone::Plain, &full(from))
+        Line::plain(&full(from))
     }
 }
 

@@ -92,7 +92,7 @@ impl StateDifference {
             // Not started again: it would fail again.
             JobProgress::Failed => {
                 self.work = None;
-                self.lines = vec![Line::of(Tone::Bad, "✗ ").with(Tone::Plain, "The states could not be compared.")];
+                self.lines = vec![Line::bad("✗ ").with_plain("The states could not be compared.")];
             }
             JobProgress::Found { .. } => {}
         }
@@ -187,10 +187,10 @@ fn lines(difference: &Difference, shows_equal: bool) -> Vec<Line> {
     if is_counted_only || drawn.next().is_some() || lines.len() > MAX_LINES {
         lines.truncate(MAX_LINES);
         let text = format!("… more changes than fit here: {} in all", text::count(difference.total()));
-        lines.push(Line::of(Tone::Dim, &text));
+        lines.push(Line::dim(&text));
     }
     if difference.total() == 0 {
-        lines.push(Line::of(Tone::Dim, "Nothing changed."));
+        lines.push(Line::dim("Nothing changed."));
     }
     lines.extend(equal_lines(new, &by_name, shows_equal));
     lines
@@ -205,12 +205,12 @@ fn group_lines(difference: &Difference, group: &Group<'_>, lines: &mut Vec<Line>
             _ => None,
         };
         if let Some((doc, node)) = whole {
-            let mut line = sign(change.kind).with(Tone::Strong, &format!("{:<17}", group.name));
+            let mut line = sign(change.kind).with_strong(&format!("{:<17}", group.name));
             line.left.extend(shown(doc, node, change.kind));
             return lines.push(line);
         }
     }
-    let mut heading = Line::of(Tone::Strong, &format!("{:<19}", group.name));
+    let mut heading = Line::strong(&format!("{:<19}", group.name));
     let [before, after] = group.nodes;
     if let (Some(before), Some(after)) = (before, after) {
         let noun = match (old.kind(before), new.kind(after)) {
@@ -220,14 +220,14 @@ fn group_lines(difference: &Difference, group: &Group<'_>, lines: &mut Vec<Line>
         };
         let (was, is) = (old.children_count(before), new.children_count(after));
         if let Some(noun) = noun.filter(|noun| *noun == "items" || was != is) {
-            heading.push(Tone::Plain, &format!("{} → {} {noun}", text::count(was.into()), text::count(is.into())));
+            heading.push_plain(&format!("{} → {} {noun}", text::count(was.into()), text::count(is.into())));
         }
         lines.push(heading);
         let touched: HashSet<u32> = group.changes.iter().filter_map(|change| child_of(new, after, change)).collect();
         let equal = (is as usize).saturating_sub(touched.len());
         if noun == Some("items") && equal > 0 {
             let s = if equal == 1 { "" } else { "s" };
-            lines.push(Line::of(Tone::Dim, &format!("  = {} equal item{s}", text::count(equal as u64))));
+            lines.push(Line::dim(&format!("  = {} equal item{s}", text::count(equal as u64))));
         }
     } else {
         lines.push(heading);
@@ -264,10 +264,10 @@ fn change_lines(difference: &Difference, group: &Group<'_>, change: &Change, lin
     let path = whole.strip_prefix(&start).unwrap_or(&whole).trim_start_matches('.').to_string();
     let path = text::seen(&path, 40);
     let mut push = |kind: ChangeKind, pieces: Line| {
-        let mut line = Line::of(Tone::Plain, "  ");
+        let mut line = Line::plain("  ");
         line.left.extend(sign(kind).left);
         let gap = if path.is_empty() { String::new() } else { format!("{path:<15} ") };
-        line.push(Tone::Plain, &gap);
+        line.push_plain(&gap);
         line.left.extend(pieces.left);
         lines.push(line);
     };
@@ -282,7 +282,7 @@ fn change_lines(difference: &Difference, group: &Group<'_>, change: &Change, lin
         }
         ChangeKind::Moved => {
             let (from, to) = (old.index(change.old), new.index(change.new));
-            push(ChangeKind::Moved, Line::of(Tone::Plain, &format!("from {from} to {to}")));
+            push(ChangeKind::Moved, Line::plain(&format!("from {from} to {to}")));
         }
     }
 }
@@ -290,8 +290,8 @@ fn change_lines(difference: &Difference, group: &Group<'_>, change: &Change, lin
 fn sign(kind: ChangeKind) -> Line {
     match kind {
         ChangeKind::Added => Line::of(Tone::Good, "+ "),
-        ChangeKind::Removed => Line::of(Tone::Bad, "- "),
-        ChangeKind::Changed | ChangeKind::Moved => Line::of(Tone::Moving, "↕ "),
+        ChangeKind::Removed => Line::bad("- "),
+        ChangeKind::Changed | ChangeKind::Moved => Line::moving("↕ "),
     }
 }
 
@@ -299,7 +299,7 @@ fn sign(kind: ChangeKind) -> Line {
 fn shown(doc: &JsonIndex, node: u32, kind: ChangeKind) -> Vec<crate::widgets::line::Piece> {
     let gist = gist(doc, node);
     if !gist.is_empty() {
-        return Line::of(Tone::Plain, gist.trim_start_matches(" · ")).left;
+        return Line::plain(gist.trim_start_matches(" · ")).left;
     }
     let tone = if kind == ChangeKind::Added { Tone::Good } else { Tone::Bad };
     let is_simple = matches!(doc.kind(node), Kind::Text | Kind::Other);
@@ -320,14 +320,14 @@ fn equal_lines(new: &JsonIndex, changed: &HashMap<String, usize>, shows_equal: b
         return Vec::new();
     }
     let s = if equal.len() == 1 { "" } else { "s" };
-    let mut heading = Line::of(Tone::Dim, &format!("= {} equal key{s}", text::count(equal.len() as u64)));
+    let mut heading = Line::dim(&format!("= {} equal key{s}", text::count(equal.len() as u64)));
     if !shows_equal {
         let names: Vec<String> = equal.iter().take(MAX_NAMED).map(|node| name(new, *node)).collect();
-        heading.push(Tone::Dim, &format!("     {}", names.join(", ")));
+        heading.push_dim(&format!("     {}", names.join(", ")));
         return vec![heading];
     }
     let line = |node: &u32| {
-        let mut line = Line::of(Tone::Dim, "  = ").with(Tone::Plain, &format!("{:<15} ", name(new, *node)));
+        let mut line = Line::dim("  = ").with_plain(&format!("{:<15} ", name(new, *node)));
         line.left.extend(value(new, *node).left);
         line
     };

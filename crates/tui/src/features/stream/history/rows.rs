@@ -98,18 +98,15 @@ impl History {
     pub(super) fn column_line(&self, cx: &RowContext<'_>) -> Line {
         let columns = self.columns(cx);
         let Columns { graph, step, writer, wrote, run, at } = columns;
-        let mut line = Line::of(
-            Tone::Dim,
-            &format!(
-                "{:graph$} {:>step$}  {:writer$}  {:wrote$}",
-                "",
-                "STEP",
-                fit("WRITER", writer),
-                fit("WROTE", wrote)
-            ),
-        );
-        line.push(Tone::Dim, &if run > 0 { format!("{:>run$}", "RUN") } else { String::new() });
-        line.push(Tone::Dim, &if at > 0 { format!(" {:<width$}", "AT", width = at - 1) } else { String::new() });
+        let mut line = Line::dim(&format!(
+            "{:graph$} {:>step$}  {:writer$}  {:wrote$}",
+            "",
+            "STEP",
+            fit("WRITER", writer),
+            fit("WROTE", wrote)
+        ));
+        line.push_dim(&if run > 0 { format!("{:>run$}", "RUN") } else { String::new() });
+        line.push_dim(&if at > 0 { format!(" {:<width$}", "AT", width = at - 1) } else { String::new() });
         line
     }
 
@@ -120,7 +117,7 @@ impl History {
         let rows = self.tree.rows().iter().skip(self.top).take(height);
         let mut lines: Vec<_> = rows.map(|row| (self.row_line(row, columns, cx), row.entry)).collect();
         let skipped = self.top.saturating_sub(self.tree.rows().len());
-        let footer = self.footer().into_iter().skip(skipped).map(|text| (Line::of(Tone::Dim, &text), None));
+        let footer = self.footer().into_iter().skip(skipped).map(|text| (Line::dim(&text), None));
         let room = height - lines.len();
         lines.extend(footer.take(room));
         lines
@@ -129,7 +126,7 @@ impl History {
     fn row_line(&self, row: &GraphRow, columns: Columns, cx: &RowContext<'_>) -> Line {
         let (before, after) = row.text();
         let Some((at, entry)) = row.entry.and_then(|at| Some((at, self.tree.entries().get(at)?))) else {
-            return Line::of(Tone::Dim, &fit(&before, columns.graph));
+            return Line::dim(&fit(&before, columns.graph));
         };
         let is_current = self.tree.is_current(at);
         let (plain, strong) = if is_current { (Tone::Plain, Tone::Strong) } else { (Tone::Dim, Tone::Dim) };
@@ -143,9 +140,9 @@ impl History {
         };
         let before_width = text::width(&before);
         let after = fit_hard(&after, columns.graph.saturating_sub(before_width + 1));
-        let mut line = Line::of(Tone::Dim, &before).with(mark_tone, mark);
+        let mut line = Line::dim(&before).with(mark_tone, mark);
         let pad = columns.graph.saturating_sub(before_width + 1);
-        line.push(Tone::Dim, &format!("{after:pad$} "));
+        line.push_dim(&format!("{after:pad$} "));
         let step = entry.step.map_or_else(|| "–".to_string(), |step| step.to_string());
         line.push(plain, &format!("{step:>width$}  ", width = columns.step));
         let writers = self.writers_text(at);
@@ -162,14 +159,14 @@ impl History {
             text::fit(&text::clean(&self.tree.wrote(at)), columns.wrote.saturating_sub(head.len())).into_owned();
         let pad = columns.wrote.saturating_sub(text::width(&wrote) + head.len());
         line.push(text_tone.unwrap_or(plain), &wrote);
-        line.push(Tone::Strong, head);
-        line.push(Tone::Plain, &" ".repeat(pad));
+        line.push_strong(head);
+        line.push_plain(&" ".repeat(pad));
         if columns.run > 0 {
             let number = entry.run_id.as_deref().and_then(cx.run_number).map(|number| number.to_string());
-            line.push(Tone::Dim, &format!("{:>width$}", number.unwrap_or_default(), width = columns.run));
+            line.push_dim(&format!("{:>width$}", number.unwrap_or_default(), width = columns.run));
         }
         if columns.at > 0 {
-            line.push(Tone::Dim, &format!(" {:>width$}", time(entry.at, cx, columns.at - 1), width = columns.at - 1));
+            line.push_dim(&format!(" {:>width$}", time(entry.at, cx, columns.at - 1), width = columns.at - 1));
         }
         line
     }

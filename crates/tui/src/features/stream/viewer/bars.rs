@@ -1,7 +1,7 @@
 //! The Timeline's own keys: folding, zoom, order, and the steps between runs.
 
 use super::{View, Viewer};
-use crate::widgets::line::{Line, Tone};
+use crate::widgets::line::Line;
 use crate::widgets::scroll::{LinePos, ScrollList};
 use runtail_core::text;
 use std::borrow::Cow;
@@ -14,7 +14,7 @@ impl Viewer {
                 let (head, foot) = self.bars.around();
                 (head.into(), foot)
             }
-            (View::Raw, Some(why)) => (vec![Line::of(Tone::Dim, &text::clean(why))].into(), &[]),
+            (View::Raw, Some(why)) => (vec![Line::dim(&text::clean(why))].into(), &[]),
             _ => (Cow::Borrowed(&[]), &[]),
         }
     }

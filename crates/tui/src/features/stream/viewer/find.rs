@@ -413,8 +413,8 @@ impl Viewer {
             let width = self.windows[view as usize].0;
             let head = truncate(&mut line, width / 2);
             let excerpt = excerpt(event.data.text(), at, width.saturating_sub(head + 4), pattern);
-            line.push(Tone::Dim, "  … ");
-            line.push(Tone::Plain, &excerpt);
+            line.push_dim("  … ");
+            line.push_plain(&excerpt);
             light(&mut line, pattern);
         }
         line

@@ -133,7 +133,7 @@ impl Viewer {
     pub fn badge(&self, now: Timestamp) -> Line {
         let Some(past) = self.playhead() else { return self.present_badge(now) };
         if *self.shown_status() == ThreadStatus::Loading {
-            return Line::of(Tone::Dim, "before the first event");
+            return Line::dim("before the first event");
         }
         badge(&self.with_step(self.shown_status()), past.time.unwrap_or(now))
     }
@@ -145,7 +145,7 @@ impl Viewer {
             Some(cancelling) => {
                 let asked = since(now, cancelling.since);
                 let events = if cancelling.sends_events { ", still sending events" } else { "" };
-                Line::of(Tone::Moving, "◐ ").with(Tone::Plain, &format!("cancelling, asked {asked} ago{events}"))
+                Line::moving("◐ ").with_plain(&format!("cancelling, asked {asked} ago{events}"))
             }
             None if self.playhead().is_some() => badge(status, now),
             None => badge(&self.with_step(status), now),
@@ -294,44 +294,44 @@ impl Viewer {
         let age = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
         match &self.connection {
             ConnectionState::Connecting { .. } if self.is_recording() => {
-                line.with(Tone::Moving, "◐ ").with(Tone::Plain, "reading the recording")
+                line.with_moving("◐ ").with_plain("reading the recording")
             }
             ConnectionState::Connecting { since, conn } => {
                 let again = if *conn > 1 { "reconnecting" } else { "connecting" };
-                line.with(Tone::Moving, "◐ ").with(Tone::Plain, &format!("{again} {}", text::age(age(*since))))
+                line.with_moving("◐ ").with_plain(&format!("{again} {}", text::age(age(*since))))
             }
             ConnectionState::Retrying { attempt, until, .. } => {
                 let wait = Duration::try_from(until.duration_since(now)).unwrap_or_default();
                 let when = if wait.is_zero() { "now".to_string() } else { format!("in {}", text::age(wait)) };
-                line.with(Tone::Moving, "◐ ").with(Tone::Plain, &format!("reconnecting {when}, attempt {attempt}"))
+                line.with_moving("◐ ").with_plain(&format!("reconnecting {when}, attempt {attempt}"))
             }
             ConnectionState::Polling { every, .. } => {
-                line.with(Tone::Dim, &format!("no stream · polling runs every {}", text::age(*every)))
+                line.with_dim(&format!("no stream · polling runs every {}", text::age(*every)))
             }
             ConnectionState::Failed(error) if error.kind == Kind::OneReader => {
-                line.with(Tone::Dim, "not read: events go to one reader")
+                line.with_dim("not read: events go to one reader")
             }
             ConnectionState::Failed(error) if self.is_recording() => {
                 let what = if error.kind == Kind::Protocol { "not a recording" } else { "can't be read" };
-                line.with(Tone::Bad, "✗ ").with(Tone::Plain, what)
+                line.with_bad("✗ ").with_plain(what)
             }
             ConnectionState::Failed(error) if error.kind == Kind::NoConnection => {
-                line.with(Tone::Bad, "✗ ").with(Tone::Plain, &format!("not connected: {}", error.detail))
+                line.with_bad("✗ ").with_plain(&format!("not connected: {}", error.detail))
             }
             ConnectionState::Failed(error) => {
-                line.with(Tone::Bad, "✗ ").with(Tone::Plain, &format!("not connected: {}", error.badge()))
+                line.with_bad("✗ ").with_plain(&format!("not connected: {}", error.badge()))
             }
             ConnectionState::Ended(end)
                 if self.is_recording() && end.detail.is_some() && end.outcome == Outcome::Unknown =>
             {
-                line.with(Tone::Dim, "■ recording truncated")
+                line.with_dim("■ recording truncated")
             }
             ConnectionState::Ended(end) if self.is_recording() => {
-                line.with(Tone::Dim, &format!("■ recording ended: {}", end.outcome.as_str()))
+                line.with_dim(&format!("■ recording ended: {}", end.outcome.as_str()))
             }
             ConnectionState::Ended(end) => {
                 let at = end.at.to_zoned(self.tz.clone()).strftime("%H:%M:%S").to_string();
-                line.with(Tone::Dim, &format!("■ stream ended {at}"))
+                line.with_dim(&format!("■ stream ended {at}"))
             }
             ConnectionState::Live { .. } => self.live_line(now, detail),
         }
@@ -345,7 +345,7 @@ impl Viewer {
             return line;
         }
         line.push(Tone::Good, "● ");
-        line.push(Tone::Plain, "live");
+        line.push_plain("live");
         if detail == Detail::State {
             return line;
         }
@@ -355,10 +355,10 @@ impl Viewer {
             && delivery.last_event_at.is_none_or(|at| age(at) >= Duration::from_secs(10))
         {
             let heartbeat = delivery.last_alive_at.map(|at| format!(" · heartbeat {}", text::age(age(at))));
-            line.push(Tone::Dim, &heartbeat.unwrap_or_default());
+            line.push_dim(&heartbeat.unwrap_or_default());
         }
         if let Some(at) = delivery.last_event_at {
-            line.push(Tone::Dim, &format!(" · last event {}", text::age(age(at))));
+            line.push_dim(&format!(" · last event {}", text::age(age(at))));
         }
         line
     }

@@ -2,7 +2,7 @@
 //! not with each event, and is empty while nothing arrives.
 
 use super::{ConnectionState, Viewer};
-use crate::widgets::line::{Line, Tone};
+use crate::widgets::line::Line;
 use crate::widgets::strip;
 use jiff::Timestamp;
 use runtail_core::text;
@@ -78,13 +78,13 @@ impl Viewer {
         if most == 0 {
             return Line::new();
         }
-        let mut line = Line::of(Tone::Plain, &strip::strip(buckets.iter().map(|rate| rate.map(value)), most));
+        let mut line = Line::plain(&strip::strip(buckets.iter().map(|rate| rate.map(value)), most));
         let (events, tokens) = rates.mean(now);
         let (rate, unit) = if has_tokens { (tokens, "tok") } else { (events, "ev") };
         if is_live && rate >= 0.5 {
-            line.push(Tone::Plain, &format!(" {} {unit}/s", text::count(rate.round() as u64)));
+            line.push_plain(&format!(" {} {unit}/s", text::count(rate.round() as u64)));
         }
-        line.push(Tone::Plain, "  ");
+        line.push_plain("  ");
         line
     }
 }

@@ -7,7 +7,7 @@ use crate::features::stream::views;
 use crate::widgets::diff_view::{Base, Comparison};
 use crate::widgets::jobs::{JobProgress, PendingJob};
 use crate::widgets::json_tree::Tree;
-use crate::widgets::line::{Line, Tone};
+use crate::widgets::line::Line;
 use crate::widgets::scroll::{Place, ScrollList};
 use runtail_stream::projection::Snapshot;
 use runtail_stream::projection::index::Excerpt;
@@ -121,7 +121,7 @@ impl Viewer {
             Base::Before => "Nothing to compare: this is the first state in this namespace.",
             Base::Marked => "The marked state was evicted. Press m to mark another one.",
         };
-        vec![(Line::of(Tone::Dim, text), false)]
+        vec![(Line::dim(text), false)]
     }
 
     /// Moves in the state or in its changes.

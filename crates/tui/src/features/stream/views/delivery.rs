@@ -69,7 +69,7 @@ fn build(projections: &Projections, event_log: &EventLog, has_server: bool, mut 
     if has_server && delivery.gaps > 0 {
         let note = "Events in a gap can't be loaded again. Press 3 for the current state.";
         for row in wrap(note, report.width.saturating_sub(2)) {
-            report.push(Line::of(Tone::Dim, &format!("  {row}")), None);
+            report.push(Line::dim(&format!("  {row}")), None);
         }
     }
     if open {
@@ -108,7 +108,7 @@ impl Report<'_> {
         if !self.rows.is_empty() {
             self.push(Line::new(), None);
         }
-        let mut line = Line::of(Tone::Strong, title);
+        let mut line = Line::strong(title);
         if !columns.is_empty() {
             pad(&mut line, NAME);
         }
@@ -116,7 +116,7 @@ impl Report<'_> {
         let longest = columns.iter().map(|column| text::width(column) + 1).max().unwrap_or(0);
         self.column = longest.max(NUMBER);
         for column in columns {
-            line.push(Tone::Dim, &format!("{column:>room$}", room = self.column));
+            line.push_dim(&format!("{column:>room$}", room = self.column));
         }
         self.push(line, None);
     }
@@ -182,7 +182,7 @@ impl Report<'_> {
     fn gaps(&mut self, delivery: &DeliveryLog, event_log: &EventLog) {
         let all = delivery.possible_gaps();
         if let Some(why) = &delivery.before_opening {
-            self.push(Line::of(Tone::Dim, &format!("  {}", text::head(why, MAX_REASON))), None);
+            self.push(Line::dim(&format!("  {}", text::head(why, MAX_REASON))), None);
         }
         if all.is_empty() {
             return;
@@ -191,17 +191,17 @@ impl Report<'_> {
         let from = all.len().saturating_sub(self.listed);
         self.omitted(all.evicted() + from as u64);
         for gap in &all[from..] {
-            let mut line = Line::of(Tone::Dim, &format!("  {}  ", self.clock(gap.at)));
+            let mut line = Line::dim(&format!("  {}  ", self.clock(gap.at)));
             match gap.after {
-                Seq::START => line.push(Tone::Plain, "before the first event"),
-                after => line.push(Tone::Plain, &format!("after event {}", text::count(event_log.number_of(after).0))),
+                Seq::START => line.push_plain("before the first event"),
+                after => line.push_plain(&format!("after event {}", text::count(event_log.number_of(after).0))),
             }
-            line.push(Tone::Plain, ": ");
+            line.push_plain(": ");
             let seq = Some(gap.after).filter(|after| *after > Seq::START);
             let indent = line.width();
             for row in wrap(text::head(&gap.why, MAX_REASON), self.width.saturating_sub(indent).max(MIN_REASON)) {
-                line.push(Tone::Plain, &row);
-                self.push(std::mem::replace(&mut line, Line::of(Tone::Plain, &" ".repeat(indent))), seq);
+                line.push_plain(&row);
+                self.push(std::mem::replace(&mut line, Line::plain(&" ".repeat(indent))), seq);
             }
         }
     }
@@ -213,20 +213,20 @@ impl Report<'_> {
             None if delivery.received > 0 => "time unknown (replayed)".to_string(),
             at => ago(at),
         };
-        let event = Line::of(Tone::Plain, &format!("  last event      {last_event}"));
-        let mut heartbeat = Line::of(Tone::Plain, "  last heartbeat  ");
+        let event = Line::plain(&format!("  last event      {last_event}"));
+        let mut heartbeat = Line::plain("  last heartbeat  ");
         match (delivery.heartbeats, delivery.heartbeat_interval()) {
-            (0, _) => heartbeat.push(Tone::Plain, "none yet"),
+            (0, _) => heartbeat.push_plain("none yet"),
             (_, heartbeat_interval) => {
-                heartbeat.push(Tone::Plain, &ago(delivery.last_alive_at));
+                heartbeat.push_plain(&ago(delivery.last_alive_at));
                 let every = heartbeat_interval
                     .map(|interval| format!(" · every {}s", interval.as_secs_f64().round()))
                     .unwrap_or_default();
-                heartbeat.push(Tone::Dim, &every);
+                heartbeat.push_dim(&every);
             }
         }
         if let Some(warning) = pulse(delivery, self.now) {
-            heartbeat.push(Tone::Plain, "  ");
+            heartbeat.push_plain("  ");
             heartbeat.left.extend(warning.left);
         }
         self.push(event, None);
@@ -244,7 +244,7 @@ impl Report<'_> {
                 text::bytes(totals.bytes),
                 totals.last_at.map_or_else(|| UNKNOWN.into(), |at| self.ago(at)),
             ];
-            let name = Line::of(Tone::Plain, &text::seen(&format!("  {}", totals.name), NAME));
+            let name = Line::plain(&text::seen(&format!("  {}", totals.name), NAME));
             self.numbers(name, &numbers, Some(totals.last_seq));
         }
     }
@@ -263,12 +263,12 @@ impl Report<'_> {
         if !models.is_empty() {
             self.title(&format!("MODELS{suffix}"), &["calls", "input", "cached", "output", "reasoning", "total"]);
             for model in models {
-                let name = Line::of(Tone::Plain, &text::seen(&format!("  {}", model.name), NAME));
+                let name = Line::plain(&text::seen(&format!("  {}", model.name), NAME));
                 self.numbers(name, &calls_and_tokens(model.calls, &model.usage), None);
             }
             let (rest, calls) = run.unnamed();
             if calls > 0 {
-                self.numbers(Line::of(Tone::Dim, "  not named"), &calls_and_tokens(calls, &rest), None);
+                self.numbers(Line::dim("  not named"), &calls_and_tokens(calls, &rest), None);
             }
         }
     }
@@ -287,19 +287,16 @@ impl Report<'_> {
             };
             let opened = self.clock(connection.opened);
             let numbers = [opened, lasted, connection.status.to_string(), text::count(connection.events)];
-            self.numbers(Line::of(Tone::Plain, &format!("  {}", connection.conn)), &numbers, None);
+            self.numbers(Line::plain(&format!("  {}", connection.conn)), &numbers, None);
             let Some(Row { line, .. }) = self.rows.last_mut() else { continue };
-            line.push(
-                Tone::Dim,
-                &match &connection.reason {
-                    Some(reason) => format!("  closed: {reason}"),
-                    None if !self.open => "  end not recorded".to_string(),
-                    None => "  open".to_string(),
-                },
-            );
+            line.push_dim(&match &connection.reason {
+                Some(reason) => format!("  closed: {reason}"),
+                None if !self.open => "  end not recorded".to_string(),
+                None => "  open".to_string(),
+            });
             match connection.resumed_after.as_deref() {
-                Some(id) if is_start(id) => line.push(Tone::Dim, ", replayed"),
-                Some(id) => line.push(Tone::Dim, &format!(", after {}", text::short_id(id))),
+                Some(id) if is_start(id) => line.push_dim(", replayed"),
+                Some(id) => line.push_dim(&format!(", after {}", text::short_id(id))),
                 None => {}
             }
         }
@@ -337,15 +334,15 @@ impl Report<'_> {
                 wait(run.to_first_token()),
                 rate(run.work.tokens_per_second()),
             ];
-            self.numbers(Line::of(tone, glyph).with(Tone::Plain, &format!(" {name}")), &numbers, Some(run.seq));
+            self.numbers(Line::of(tone, glyph).with_plain(&format!(" {name}")), &numbers, Some(run.seq));
             let outcome = summary.map(|summary| summary.outcome);
-            self.push(Line::of(Tone::Dim, &format!("  {}", run_details(run, outcome))), Some(run.seq));
+            self.push(Line::dim(&format!("  {}", run_details(run, outcome))), Some(run.seq));
         }
     }
 
     fn omitted(&mut self, n: u64) {
         if n > 0 {
-            self.push(Line::of(Tone::Dim, &format!("  … {} earlier ones", text::count(n))), None);
+            self.push(Line::dim(&format!("  … {} earlier ones", text::count(n))), None);
         }
     }
 }
@@ -422,13 +419,12 @@ pub fn pulse(delivery: &DeliveryLog, now: Timestamp) -> Option<Line> {
         // The ages of the last event and heartbeat are enough.
         Liveness::Even | Liveness::Quiet(_) => None,
         Liveness::Silent(silent) => {
-            Some(Line::of(Tone::Moving, "◌ ").with(Tone::Plain, &format!("no heartbeat for {}", text::age(silent))))
+            Some(Line::moving("◌ ").with_plain(&format!("no heartbeat for {}", text::age(silent))))
         }
         // A server without heartbeats gets a softer note.
-        Liveness::Unheard(quiet) => Some(
-            Line::of(Tone::Plain, &format!("◌ no event for {}", text::age(quiet)))
-                .with(Tone::Dim, ", no heartbeats here"),
-        ),
+        Liveness::Unheard(quiet) => {
+            Some(Line::plain(&format!("◌ no event for {}", text::age(quiet))).with_dim(", no heartbeats here"))
+        }
     }
 }
 

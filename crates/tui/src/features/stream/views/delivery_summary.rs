@@ -61,7 +61,7 @@ impl Summary<'_> {
         let mut rows = self.problems();
         let problems = rows.len();
         let before = self.delivery().before_opening.iter();
-        rows.extend(before.map(|why| line(Line::of(Tone::Dim, "· ").with(Tone::Dim, text::head(why, MAX_REASON)))));
+        rows.extend(before.map(|why| line(Line::dim("· ").with_dim(text::head(why, MAX_REASON)))));
         rows.push(self.verified());
         if !self.projections.delivery.connections().is_empty() {
             if rows.len() > 1 {
@@ -135,8 +135,8 @@ impl Summary<'_> {
             let what = format!("gap. Events {between} may be missing: {}", text::head(&gap.why, MAX_REASON));
             for (nth, part) in wrap(&what, self.width.saturating_sub(2).clamp(20, 4_000)).iter().enumerate() {
                 let line = match part.strip_prefix("gap").filter(|_| nth == 0) {
-                    Some(rest) => Line::of(Tone::Dim, "? ").with(Tone::Strong, "gap").with(Tone::Dim, rest),
-                    None => Line::of(Tone::Dim, "  ").with(Tone::Dim, part),
+                    Some(rest) => Line::dim("? ").with_strong("gap").with_dim(rest),
+                    None => Line::dim("  ").with_dim(part),
                 };
                 rows.push(Row { line, seq });
             }
@@ -144,7 +144,7 @@ impl Summary<'_> {
         if !gaps.is_empty() && !self.is_recording {
             let note = "Events in a gap can't be loaded again. Press 3 for the current state.";
             let parts = wrap(note, self.width.saturating_sub(2).clamp(20, 4_000));
-            rows.extend(parts.iter().map(|part| line(Line::of(Tone::Dim, &format!("  {part}")))));
+            rows.extend(parts.iter().map(|part| line(Line::dim(&format!("  {part}")))));
         }
         let earlier = gaps.evicted() + gaps.len().saturating_sub(MAX_GAPS) as u64;
         let counts = [
@@ -155,10 +155,11 @@ impl Summary<'_> {
             (delivery.duplicates, Tone::Dim, "duplicate", "were received again and skipped."),
         ];
         if earlier > 0 {
-            rows.push(line(Line::of(
-                Tone::Dim,
-                &format!("? {} earlier {}", text::count(earlier), if earlier == 1 { "gap" } else { "gaps" }),
-            )));
+            rows.push(line(Line::dim(&format!(
+                "? {} earlier {}",
+                text::count(earlier),
+                if earlier == 1 { "gap" } else { "gaps" }
+            ))));
         }
         for (count, tone, kind, what) in counts.into_iter().filter(|(count, ..)| *count > 0) {
             let glyph = if tone == Tone::Bad { "✗ " } else { "? " };
@@ -206,7 +207,7 @@ impl Summary<'_> {
         }
         let is_good = received > 0 && is_checked && !has_problem;
         let glyph = if is_good { (Tone::Good, "● ") } else { (Tone::Dim, "? ") };
-        line(Line::of(glyph.0, glyph.1).with(Tone::Plain, &text))
+        line(Line::of(glyph.0, glyph.1).with_plain(&text))
     }
 
     /// Returns the strip of events per second, and the last reconnect.
@@ -216,24 +217,24 @@ impl Summary<'_> {
         let buckets = rates.buckets(self.until(), BUCKET, count);
         let most = buckets.iter().flatten().map(|rate| u64::from(rate.events)).max().unwrap_or(0);
         let cells = strip::strip(buckets.iter().map(|rate| rate.map(|rate| u64::from(rate.events))), most);
-        let mut line = Line::of(Tone::Dim, "events/s  ").with(Tone::Plain, &cells);
+        let mut line = Line::dim("events/s  ").with_plain(&cells);
         if !cells.is_empty() {
-            line.push(Tone::Plain, "   ");
+            line.push_plain("   ");
         }
         let over = Duration::from_secs(u64::try_from(BUCKET).unwrap_or(0) * buckets.len() as u64);
         if !buckets.is_empty() {
             let bar = if self.width < MIN_WIDE { "highest" } else { "busiest second" };
-            line.push(Tone::Dim, &format!("last {}, {bar} of each {BUCKET}s · ", text::age(over)));
+            line.push_dim(&format!("last {}, {bar} of each {BUCKET}s · ", text::age(over)));
         }
         if rates.peak() == 0 {
-            line.push(Tone::Dim, if self.is_over { "nothing received live" } else { "nothing received live yet" });
+            line.push_dim(if self.is_over { "nothing received live" } else { "nothing received live yet" });
         } else {
-            line.push(Tone::Dim, "peak ");
-            line.push(Tone::Plain, &text::count(rates.peak().into()));
+            line.push_dim("peak ");
+            line.push_plain(&text::count(rates.peak().into()));
         }
         if self.open && rates.peak() > 0 {
-            line.push(Tone::Dim, " · now ");
-            line.push(Tone::Plain, &format!("{:.0}", rates.mean(self.now).0));
+            line.push_dim(" · now ");
+            line.push_plain(&format!("{:.0}", rates.mean(self.now).0));
         }
         match self.connections() {
             Some(connections) => line.right(Tone::Dim, &connections),
@@ -280,15 +281,15 @@ impl Summary<'_> {
                 continue;
             }
             let count = calls(histogram.count());
-            let mut head = Line::of(Tone::Plain, &format!("{name:<12}"));
-            head.push(Tone::Dim, &format!("{count:>10}"));
-            head.push(Tone::Plain, &format!("   {}", histogram.text("   ")));
+            let mut head = Line::plain(&format!("{name:<12}"));
+            head.push_dim(&format!("{count:>10}"));
+            head.push_plain(&format!("   {}", histogram.text("   ")));
             lines.push(head);
             lines.extend(histogram.lines(COLUMNS.min(self.width)));
         }
         if lines.is_empty() && self.projections.delivery.received > 0 {
             let yet = if self.is_over { "" } else { " yet" };
-            lines.push(Line::of(Tone::Dim, &format!("No calls with timings{yet}.")));
+            lines.push(Line::dim(&format!("No calls with timings{yet}.")));
         }
         lines
     }
@@ -306,25 +307,22 @@ impl Summary<'_> {
             format!("{name:<NAME$}{calls:>5}{input:>8}{cached:>8}{output:>8}{reasoning:>10}{cost:>9}")
         };
         let heads = ["IN", "CACHED", "OUT", "REASONING"].map(str::to_string);
-        let mut lines = vec![Line::of(Tone::Dim, &columns("MODEL", "CALLS", heads, "COST"))];
+        let mut lines = vec![Line::dim(&columns("MODEL", "CALLS", heads, "COST"))];
         let count = |calls: u64| if calls > 0 { text::count(calls) } else { UNKNOWN.into() };
         for model in run.models.iter().filter(|model| model.calls > 0) {
             let cost = self.cost(std::slice::from_ref(model), model.usage);
             let name = text::seen(&model.name, NAME - 1);
-            lines.push(Line::of(
-                Tone::Plain,
-                &columns(&pad_name(&name), &count(model.calls), numbers(&model.usage), &cost),
-            ));
+            lines.push(Line::plain(&columns(&pad_name(&name), &count(model.calls), numbers(&model.usage), &cost)));
         }
         let (rest, calls) = run.unnamed();
         if calls > 0 && run.models.iter().any(|model| model.calls > 0) {
-            lines.push(Line::of(Tone::Dim, &columns("model not named", &count(calls), numbers(&rest), UNKNOWN)));
+            lines.push(Line::dim(&columns("model not named", &count(calls), numbers(&rest), UNKNOWN)));
         }
-        lines.push(Line::of(Tone::Dim, &"─".repeat(TOKENS)));
+        lines.push(Line::dim(&"─".repeat(TOKENS)));
         let name = if is_loaded(run) { "loaded messages".into() } else { self.run_name(run) };
         let cost = self.cost(&run.models, run.work.usage);
         let totals = columns(&name, &count(run.work.calls), numbers(&run.work.usage), &cost);
-        lines.push(Line::of(Tone::Strong, &totals));
+        lines.push(Line::strong(&totals));
         if runs.len() > 1 || (!is_loaded(run) && loaded.work.calls > 0) {
             let (mut sum, mut models, mut calls) = (Usage::default(), Vec::new(), 0);
             for run in &all {
@@ -337,7 +335,7 @@ impl Summary<'_> {
                 _ => "loaded and read".into(),
             };
             let cost = self.cost(&models, sum);
-            lines.push(Line::of(Tone::Strong, &columns(&name, &count(calls), numbers(&sum), &cost)));
+            lines.push(Line::strong(&columns(&name, &count(calls), numbers(&sum), &cost)));
         }
         let mut foot = Vec::new();
         if !self.prices.models.is_empty() {
@@ -346,7 +344,7 @@ impl Summary<'_> {
         }
         foot.extend(run.work.tokens_per_second().map(|rate| format!("{rate:.0} tok/s while {name} wrote")));
         if !foot.is_empty() {
-            lines.push(Line::of(Tone::Dim, &foot.join(" · ")));
+            lines.push(Line::dim(&foot.join(" · ")));
         }
         lines
     }
@@ -398,7 +396,7 @@ impl Summary<'_> {
             rows.push(line(table.total(Tone::Dim, "node not named", None, rest)));
         }
         if omitted > 0 {
-            rows.push(line(Line::of(Tone::Dim, &format!("… {} more nodes", text::count(omitted as u64)))));
+            rows.push(line(Line::dim(&format!("… {} more nodes", text::count(omitted as u64)))));
         }
         if nodes.len() > 1 {
             let total = table.total(Tone::Strong, "all nodes", Some(sum), run.work.usage);
@@ -425,20 +423,20 @@ impl NodeTable {
     fn head(&self) -> Line {
         let (name, share) = (self.name, self.bar + 6);
         let head = format!("{:<name$}{:>6}{:>9}  {:<share$}{:>12}", "NODE", "VISITS", "TIME", "SHARE", "IN→OUT");
-        Line::of(Tone::Dim, &head)
+        Line::dim(&head)
     }
 
     fn row(&self, depth: usize, node: &NodeSum<'_>) -> Line {
         let tone = Tone::label(node.own_name());
         let indent = (2 * depth).min(self.name / 2);
-        let mut row = Line::of(Tone::Plain, &" ".repeat(indent));
+        let mut row = Line::plain(&" ".repeat(indent));
         let name = if depth > 0 { node.own_name() } else { &node.name };
         row.push(tone, &text::seen(name, self.name - 1 - indent));
         pad(&mut row, self.name);
         let visits = node.activity.as_ref().map_or_else(|| UNKNOWN.into(), |activity| text::count(activity.visits));
         let tilde = if node.activity.as_ref().is_some_and(|activity| activity.is_estimated) { "~" } else { "" };
         let time = node.time().map_or_else(|| UNKNOWN.into(), |time| format!("{tilde}{}", span(time)));
-        row.push(Tone::Plain, &format!("{visits:>6}{time:>9}  "));
+        row.push_plain(&format!("{visits:>6}{time:>9}  "));
         let is_in_sum = node.is_root() || depth > 0;
         if let Some(time) = node.time().filter(|_| is_in_sum && !self.sum.is_zero()) {
             let share = time.as_secs_f64() / self.sum.as_secs_f64();
@@ -488,7 +486,7 @@ fn numbers(usage: &Usage) -> [String; 4] {
 /// Returns the rule above a section.
 fn section(title: &str, width: usize) -> Line {
     let rule = "─".repeat(width.saturating_sub(title.len() + 4));
-    Line::of(Tone::Dim, "── ").with(Tone::Plain, title).with(Tone::Dim, &format!(" {rule}"))
+    Line::dim("── ").with_plain(title).with_dim(&format!(" {rule}"))
 }
 
 /// Places lines beside others that begin at a column.

@@ -15,7 +15,7 @@ pub fn line(viewer: &Viewer) -> Option<Line> {
     }
     let mut line = Line::new();
     if !pattern.is_empty() && !searches_state {
-        line = line.with(Tone::Accent, "/").with(Tone::Strong, pattern.text()).with(Tone::Plain, "  ");
+        line = line.with_accent("/").with_strong(pattern.text()).with_plain("  ");
         if let Some(found) = viewer.found() {
             let count = text::count(found.count);
             let hits = if found.count == 1 { "hit" } else { "hits" };
@@ -27,25 +27,25 @@ pub fn line(viewer: &Viewer) -> Option<Line> {
             };
             line.push(if found.progress.is_some() { Tone::Moving } else { Tone::Plain }, &progress);
         }
-        line.push(Tone::Plain, "   ");
+        line.push_plain("   ");
     }
     if !filter.text().is_empty() {
-        line = line.with(Tone::Accent, "&").with(Tone::Strong, filter.text()).with(Tone::Plain, "  ");
+        line = line.with_accent("&").with_strong(filter.text()).with_plain("  ");
         match viewer.hidden() {
             Some((hidden, all, scanned)) => {
-                line.push(Tone::Plain, &format!("{} of {} hidden", text::count(hidden), text::count(all)));
+                line.push_plain(&format!("{} of {} hidden", text::count(hidden), text::count(all)));
                 if scanned < all {
-                    line.push(Tone::Moving, &format!("  ·  {} scanned", percent((scanned, all))));
+                    line.push_moving(&format!("  ·  {} scanned", percent((scanned, all))));
                 }
             }
-            None if filter.is_empty() && filter.problems().is_empty() => line.push(Tone::Dim, "incomplete"),
+            None if filter.is_empty() && filter.problems().is_empty() => line.push_dim("incomplete"),
             None if filter.is_empty() => {}
-            None => line.push(Tone::Dim, "this view is not filtered"),
+            None => line.push_dim("this view is not filtered"),
         }
-        line.push(Tone::Plain, "   ");
+        line.push_plain("   ");
     }
     for problem in filter.problems().iter().map(String::as_str).chain(pattern.problem()) {
-        line.push(Tone::Moving, &format!("? {problem}   "));
+        line.push_moving(&format!("? {problem}   "));
     }
     Some(line)
 }

@@ -127,12 +127,12 @@ impl Layout<'_> {
             match part {
                 Part::Text(range) => self.text(range.start, range.end, false),
                 Part::Reasoning(range) => {
-                    self.lines(vec![(Line::of(Tone::Dim, "thinking"), message.reasoning_seq(range.start))]);
+                    self.lines(vec![(Line::dim("thinking"), message.reasoning_seq(range.start))]);
                     self.text(range.start, range.end, true);
                 }
                 Part::Note { range, .. } => {
                     let note = message.text.get(range.clone()).unwrap_or_default();
-                    self.lines(vec![(Line::of(Tone::Dim, note), message.text_seq(range.start))]);
+                    self.lines(vec![(Line::dim(note), message.text_seq(range.start))]);
                 }
                 Part::Refusal(range) => {
                     let text = message.text.get(range.clone()).unwrap_or_default();
@@ -140,8 +140,8 @@ impl Layout<'_> {
                     let lines = rows
                         .iter()
                         .enumerate()
-                        .map(|(i, row)| Line::of(Tone::Bad, if i == 0 { "✗ " } else { "  " }).with(Tone::Plain, row));
-                    let title = Line::of(Tone::Bad, "the model declined:");
+                        .map(|(i, row)| Line::bad(if i == 0 { "✗ " } else { "  " }).with_plain(row));
+                    let title = Line::bad("the model declined:");
                     let seq = message.text_seq(range.start);
                     self.lines(std::iter::once(title).chain(lines).map(|line| (line, seq)).collect());
                 }
@@ -154,7 +154,7 @@ impl Layout<'_> {
         }
         let sources = message.citations.iter().enumerate().map(|(i, source)| {
             let title = if source.title.is_empty() { String::new() } else { format!("{}  ", source.title) };
-            let line = Line::of(Tone::Dim, &format!("[{}] {title}{}", i + 1, source.url));
+            let line = Line::dim(&format!("[{}] {title}{}", i + 1, source.url));
             (line, message.last_seq)
         });
         self.lines(sources.collect());
@@ -187,10 +187,8 @@ impl Layout<'_> {
         let tail_start = boundary(text, from + (to - from - WINDOW) / STEP * STEP).max(head_end);
         self.flow(from, head_end, is_reasoning);
         let left_out = text::bytes((tail_start - head_end) as u64);
-        let line = Line::of(
-            Tone::Dim,
-            &format!("… {left_out} of {} not shown; press s to save all", text::bytes((to - from) as u64)),
-        );
+        let line =
+            Line::dim(&format!("… {left_out} of {} not shown; press s to save all", text::bytes((to - from) as u64)));
         let seq = if is_reasoning { message.reasoning_seq(head_end) } else { message.text_seq(head_end) };
         self.lines(vec![(line, seq)]);
         self.flow(tail_start, to, is_reasoning);
@@ -232,14 +230,14 @@ impl Layout<'_> {
             let why = if why.is_empty() { String::new() } else { format!(": {why}") };
             lines.extend(marked((Tone::Bad, "└ "), Tone::Bad, &format!("✗ invalid tool call{why}"), width));
         } else if is_whole && answer.is_none() {
-            let result = Line::of(Tone::Dim, "└ ");
+            let result = Line::dim("└ ");
             lines.push(match self.context.unanswered {
-                Unanswered::Running => result.with(Tone::Moving, "◐ ").with(Tone::Plain, "running"),
+                Unanswered::Running => result.with_moving("◐ ").with_plain("running"),
                 Unanswered::Waiting if self.is_asked(at, call) => result.with(Tone::Waiting, "◆ waiting for you"),
-                Unanswered::Waiting => result.with(Tone::Dim, "◌ no result yet"),
-                Unanswered::Failed => result.with(Tone::Bad, "✗ no result: the run failed"),
-                Unanswered::Later => result.with(Tone::Dim, "◌ no result yet at this checkpoint"),
-                Unanswered::Missing => result.with(Tone::Dim, "? no result"),
+                Unanswered::Waiting => result.with_dim("◌ no result yet"),
+                Unanswered::Failed => result.with_bad("✗ no result: the run failed"),
+                Unanswered::Later => result.with_dim("◌ no result yet at this checkpoint"),
+                Unanswered::Missing => result.with_dim("? no result"),
             });
         }
         self.lines(lines.into_iter().map(|line| (line, call.seq)).collect());
@@ -259,12 +257,12 @@ fn boundary(text: &str, at: usize) -> usize {
 
 fn heading(message: &Message, context: &MessageContext<'_>) -> Line {
     let width = context.measure.width;
-    let mut line = Line::of(Tone::Strong, message.role.word());
+    let mut line = Line::strong(message.role.word());
     if let Some(name) = &message.name {
-        line.push(Tone::Dim, &format!(" {name}"));
+        line.push_dim(&format!(" {name}"));
     }
     if let Some(node) = &message.node {
-        line.push(Tone::Dim, " · ");
+        line.push_dim(" · ");
         line.push(Tone::label(node), node);
     }
     // JavaScript servers name the node itself as the last part.
@@ -274,11 +272,11 @@ fn heading(message: &Message, context: &MessageContext<'_>) -> Line {
         _ => &message.ns[..],
     };
     if !place.is_empty() {
-        line.push(Tone::Dim, " in ");
+        line.push_dim(" in ");
         line.push(Tone::Ns, &place_of(place, context.messages));
     }
     if message.removed_at.is_some() {
-        line.push(Tone::Dim, "  ■ removed from state");
+        line.push_dim("  ■ removed from state");
     }
     // Less important parts are dropped first.
     let clock = clock(message.started_at, &context.clock);
@@ -331,14 +329,14 @@ fn seconds(time: Duration) -> String {
 /// their end is shown.
 fn arguments(call: &ToolCall, is_whole: bool, width: usize) -> Vec<Line> {
     let name = if call.name.is_empty() { "tool" } else { &call.name };
-    let first = Line::of(Tone::Accent, "→ ").with(Tone::Strong, name);
+    let first = Line::accent("→ ").with_strong(name);
     let room = width.saturating_sub(first.width() + 1);
     let start = text::clean(text::head(&call.args, 4 * room + 8));
     if call.args.len() <= 4 * room + 8 && text::width(&start) <= room {
-        return vec![first.with(Tone::Plain, if start.is_empty() { "" } else { " " }).with(Tone::Dim, &start)];
+        return vec![first.with_plain(if start.is_empty() { "" } else { " " }).with_dim(&start)];
     }
     let inner = width.saturating_sub(4).max(1);
-    let indented = |row: &str| Line::of(Tone::Plain, "    ").with(Tone::Dim, row);
+    let indented = |row: &str| Line::plain("    ").with_dim(row);
     if !is_whole {
         let (lines, bytes) = (MAX_TOOL_LINES, MAX_TOOL_LINES * inner);
         let from = call.args.len() - text::head(&call.args, call.args.len().saturating_sub(bytes)).len();
@@ -356,7 +354,7 @@ fn arguments(call: &ToolCall, is_whole: bool, width: usize) -> Vec<Line> {
     lines.extend(rows.iter().take(MAX_ARGS_LINES).map(|row| indented(row)));
     if rows.len() > MAX_ARGS_LINES {
         let size = text::bytes(call.args.len() as u64);
-        lines.push(Line::of(Tone::Dim, &format!("    … {size} total, ⏎ opens it")));
+        lines.push(Line::dim(&format!("    … {size} total, ⏎ opens it")));
     }
     lines
 }
@@ -382,7 +380,7 @@ fn result(answer: &Message, call: Option<&ToolCall>, width: usize) -> Vec<(Line,
     let tone = if answer.is_error { Tone::Bad } else { Tone::Plain };
     let mut lines = Vec::new();
     for (i, row) in wrapped.iter().take(MAX_TOOL_LINES).enumerate() {
-        let mut line = Line::of(Tone::Dim, if i == 0 { "└ " } else { "  " });
+        let mut line = Line::dim(if i == 0 { "└ " } else { "  " });
         match row.strip_prefix(lead.as_str()).filter(|_| i == 0) {
             Some(rest) => line = line.with(if answer.is_error { Tone::Bad } else { Tone::Dim }, &lead).with(tone, rest),
             None => line.push(tone, row),
@@ -393,13 +391,13 @@ fn result(answer: &Message, call: Option<&ToolCall>, width: usize) -> Vec<(Line,
         *first = std::mem::take(first).right(Tone::Dim, &took);
     }
     if answer.removed_at.is_some() {
-        lines.push(Line::of(Tone::Dim, "  ■ removed from state"));
+        lines.push(Line::dim("  ■ removed from state"));
     }
     if shown.len() < body.len() {
         let size = text::bytes(body.len() as u64);
-        lines.push(Line::of(Tone::Dim, &format!("  … {size} total, ⏎ opens it")));
+        lines.push(Line::dim(&format!("  … {size} total, ⏎ opens it")));
     } else if wrapped.len() > MAX_TOOL_LINES {
-        lines.push(Line::of(Tone::Dim, &format!("  … {} more lines, ⏎ opens them", wrapped.len() - MAX_TOOL_LINES)));
+        lines.push(Line::dim(&format!("  … {} more lines, ⏎ opens them", wrapped.len() - MAX_TOOL_LINES)));
     }
     let seq = answer.text_seq(0);
     lines.into_iter().map(|line| (line, seq)).collect()

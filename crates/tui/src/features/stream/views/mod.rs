@@ -20,7 +20,7 @@ pub mod timeline_rows;
 pub mod timeline_text;
 pub mod updates;
 
-use crate::widgets::line::{Line, Tone};
+use crate::widgets::line::Line;
 use crate::widgets::status::precise;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -108,7 +108,7 @@ pub fn place_of(ns: &[Arc<str>], messages: &Messages) -> String {
 /// Pads a line to a column.
 fn pad(line: &mut Line, column: usize) {
     let missing = column.saturating_sub(line.width());
-    line.push(Tone::Plain, &" ".repeat(missing));
+    line.push_plain(&" ".repeat(missing));
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ pub struct RawEvent<'a> {
 pub fn line(raw: &RawEvent<'_>, as_received: bool, width: usize, tz: &impl TimeFormat) -> Line {
     let RawEvent { event, number, state } = *raw;
     let number = if event.is_snapshot() { UNKNOWN.to_string() } else { number.to_string() };
-    let mut line = Line::of(Tone::Dim, &format!("{number:>6}  {}  ", clock(event.time(), tz)));
+    let mut line = Line::dim(&format!("{number:>6}  {}  ", clock(event.time(), tz)));
     let before = line.width();
     let tone = match (&event.data, &*event.name) {
         (Data::Json(_), "error") | (Data::Malformed(_) | Data::TooLarge { .. }, _) => Tone::Bad,
@@ -41,12 +41,12 @@ pub fn line(raw: &RawEvent<'_>, as_received: bool, width: usize, tz: &impl TimeF
         Data::Malformed(_) => " malformed".to_string(),
         Data::TooLarge { size, .. } => format!(" oversized: {}", text::bytes(*size)),
     };
-    line.push(Tone::Bad, &note);
-    line.push(Tone::Plain, "  ");
+    line.push_bad(&note);
+    line.push_plain("  ");
     let room = width.saturating_sub(line.width());
     match summary::event(event, state, room).filter(|_| !as_received) {
         Some(summary) => line.left.extend(summary.left),
-        None => line.push(Tone::Dim, &text::seen(event.data.text(), room)),
+        None => line.push_dim(&text::seen(event.data.text(), room)),
     }
     line
 }

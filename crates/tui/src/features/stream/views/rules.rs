@@ -4,7 +4,7 @@
 use super::runs;
 use super::runs::RunSummary;
 use super::{Clock, clock};
-use crate::widgets::line::{Line, Tone};
+use crate::widgets::line::Line;
 use crate::widgets::status::tones;
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -218,7 +218,7 @@ fn loaded_rule(status: &Status, at: Timestamp, width: usize, tz: &TimeZone) -> L
             "· events no longer available "
         });
     }
-    filled(Line::of(Tone::Dim, &text::fit(&title, width)), width)
+    filled(Line::dim(&text::fit(&title, width)), width)
 }
 
 fn run_rule(run: &RunEntry, projections: &Projections, width: usize, times: &RuleTimes<'_>) -> Line {
@@ -229,21 +229,21 @@ fn run_rule(run: &RunEntry, projections: &Projections, width: usize, times: &Rul
     let at = clock(run.ended, &times);
     let room = width.saturating_sub(text::width(&at) + 4);
     let RunSummary { role, outcome, details } = runs::describe(run, projections);
-    let mut line = Line::of(Tone::Dim, &format!("── {} ", run.name())).with(tones(role).1, &outcome);
+    let mut line = Line::dim(&format!("── {} ", run.name())).with(tones(role).1, &outcome);
     for detail in details {
         let part = format!(" · {detail}");
         // Parts that don't fit are left to the Runs view.
         if line.width() + text::width(&part) <= room {
-            line.push(Tone::Dim, &part);
+            line.push_dim(&part);
         }
     }
-    line.push(Tone::Dim, " ");
-    filled(line, width.saturating_sub(text::width(&at) + 1)).with(Tone::Dim, &format!(" {at}"))
+    line.push_dim(" ");
+    filled(line, width.saturating_sub(text::width(&at) + 1)).with_dim(&format!(" {at}"))
 }
 
 /// Extends a rule to a width.
 fn filled(mut line: Line, width: usize) -> Line {
     let missing = width.saturating_sub(line.width());
-    line.push(Tone::Dim, &"─".repeat(missing));
+    line.push_dim(&"─".repeat(missing));
     line
 }

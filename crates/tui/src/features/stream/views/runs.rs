@@ -97,9 +97,9 @@ pub fn record_line(
     let RunSummary { role, outcome, mut details } = describe(run, projections);
     let (glyph, word) = tones(role);
     // The line shows the outcome, so it has the time of the end.
-    let mut line = Line::of(Tone::Dim, &format!("{}  ", clock(run.ended.or(run.began).or(run.requested), tz)));
+    let mut line = Line::dim(&format!("{}  ", clock(run.ended.or(run.began).or(run.requested), tz)));
     line.push(glyph, &format!("{} ", role.glyph()));
-    line.push(Tone::Plain, &format!("{} ", run.name()));
+    line.push_plain(&format!("{} ", run.name()));
     line.push(word, &outcome);
     if let Some(error) = &run.error {
         // Replaces the kind of the error with the whole error.
@@ -108,7 +108,7 @@ pub fn record_line(
     }
     details.extend(revision(run, revisions));
     for detail in details {
-        line.push(Tone::Dim, &format!(" · {detail}"));
+        line.push_dim(&format!(" · {detail}"));
     }
     match &run.run_id {
         Some(id) => line.right(Tone::Dim, &text::short_id(id)),
@@ -146,8 +146,8 @@ pub fn line(
     let is_end = ends_run(row) || (ends_stream && !is_repeated);
     let ended = entry.filter(|entry| is_end && entry.outcome.is_over()).map(|entry| describe(entry, projections));
     if is_repeated {
-        let line = Line::of(Tone::Dim, &format!("{}  ", clock(row.at, tz)));
-        return line.with(Tone::Dim, "· stream ended");
+        let line = Line::dim(&format!("{}  ", clock(row.at, tz)));
+        return line.with_dim("· stream ended");
     }
     let (glyph, tone) = glyph(row.kind, ended.as_ref());
     let body = if tone == Tone::Dim { Tone::Dim } else { Tone::Plain };
@@ -156,8 +156,8 @@ pub fn line(
         _ if is_end => entry.ended,
         _ => None,
     });
-    let mut line = Line::of(Tone::Dim, &format!("{}  ", clock(row.at.or(recorded), tz)));
-    line.push(Tone::Plain, &"  ".repeat(row.ns.len().min(8)));
+    let mut line = Line::dim(&format!("{}  ", clock(row.at.or(recorded), tz)));
+    line.push_plain(&"  ".repeat(row.ns.len().min(8)));
     line.push(tone, &format!("{glyph} "));
     // The subgraph's name is enough; its task id follows at the end of the line.
     let path: String = row.ns.iter().flat_map(|s| [s.split(':').next().unwrap_or_default(), "/"]).collect();
@@ -168,20 +168,20 @@ pub fn line(
             line.left.extend(summary::value(Peek::head(&row.text, usize::MAX).cut(), room).left);
         }
         (_, Some(entry), Some(summary)) => {
-            line.push(Tone::Plain, &format!("{} ", entry.name()));
+            line.push_plain(&format!("{} ", entry.name()));
             line.push(tones(summary.role).1, &summary.outcome);
         }
         _ if hidden.is_some() => line.push(body, &hidden.unwrap_or_default()),
-        (LifecycleKind::RunStart, Some(entry), _) => line.push(Tone::Plain, &format!("{} started", entry.name())),
+        (LifecycleKind::RunStart, Some(entry), _) => line.push_plain(&format!("{} started", entry.name())),
         _ => line.push(body, row.text.strip_prefix(&*path).unwrap_or(&row.text)),
     }
     if !row.ns.is_empty() {
-        line.push(Tone::Dim, " in ");
+        line.push_dim(" in ");
         line.push(Tone::Ns, &namespace(&row.ns));
     }
     let mut details = Vec::new();
     match row.kind {
-        LifecycleKind::TaskInterrupted => line.push(Tone::Dim, " interrupted"),
+        LifecycleKind::TaskInterrupted => line.push_dim(" interrupted"),
         LifecycleKind::RunDone | LifecycleKind::RunInterrupted | LifecycleKind::End => match ended {
             Some(summary) => {
                 details = summary.details;
@@ -201,7 +201,7 @@ pub fn line(
         _ => {}
     }
     for detail in details {
-        line.push(Tone::Dim, &format!(" · {detail}"));
+        line.push_dim(&format!(" · {detail}"));
     }
     let names_run = is_end || matches!(row.kind, LifecycleKind::RunStart | LifecycleKind::Error);
     match row.run_id.as_deref().filter(|_| names_run && (entry.is_some() || row.kind == LifecycleKind::Error)) {

@@ -18,25 +18,25 @@ pub fn about(viewer: &Viewer, width: usize, tz: &TimeZone) -> Option<Line> {
     // The time of a replayed or empty state may be unknown.
     let at = snapshot.at.map(|at| clock(at, tz));
     let mut line = match (is_checkpoint, at) {
-        (true, Some(at)) => Line::of(Tone::Dim, &format!("the state saved at {at} · ")),
-        (true, None) => Line::of(Tone::Dim, "the state saved there · "),
+        (true, Some(at)) => Line::dim(&format!("the state saved at {at} · ")),
+        (true, None) => Line::dim("the state saved there · "),
         (false, at) => {
             let at = at.map(|at| format!(" · {at}")).unwrap_or_default();
-            Line::of(Tone::Dim, &format!("state {} of {count}{at} · ", text::count(number + 1)))
+            Line::dim(&format!("state {} of {count}{at} · ", text::count(number + 1)))
         }
     };
     if !is_checkpoint {
         push_source(&mut line, snapshot);
     }
-    line.push(Tone::Plain, &text::bytes(snapshot.size as u64));
+    line.push_plain(&text::bytes(snapshot.size as u64));
     if let Some((done, all)) = viewer.state.as_ref().and_then(|tree| tree.progress()) {
         let share = done * 100 / all.max(1);
-        line.push(Tone::Dim, " · ");
-        line.push(Tone::Moving, &format!("reading {} … {share}%", text::bytes(all as u64)));
+        line.push_dim(" · ");
+        line.push_moving(&format!("reading {} … {share}%", text::bytes(all as u64)));
         return Some(line);
     }
     if let Some(found) = viewer.state.as_ref().filter(|_| !viewer.shows_changes()).and_then(|tree| tree.search_line()) {
-        line.push(Tone::Dim, " · ");
+        line.push_dim(" · ");
         line.left.extend(found.left);
     }
     // The log of a checkpoint has only one state.
@@ -44,16 +44,16 @@ pub fn about(viewer: &Viewer, width: usize, tz: &TimeZone) -> Option<Line> {
     let room = width.saturating_sub(line.width() + hint.len() + 5);
     match viewer.path_under_cursor().filter(|path| path != "." && !viewer.follows()) {
         Some(path) => {
-            line.push(Tone::Dim, " · ");
-            line.push(Tone::Accent, &tail(&text::clean(text::tail(&path, 4 * room + 8)), room));
+            line.push_dim(" · ");
+            line.push_accent(&tail(&text::clean(text::tail(&path, 4 * room + 8)), room));
         }
         None if is_checkpoint => {}
         None => {
             let changed: Vec<&str> =
                 snapshot.keys.iter().filter(|k| k.changed).map(|k| text::head(&k.name, 4 * room)).collect();
             if !changed.is_empty() {
-                line.push(Tone::Dim, " · changed: ");
-                line.push(Tone::Plain, &text::seen(&changed.join(", "), room.saturating_sub(9)));
+                line.push_dim(" · changed: ");
+                line.push_plain(&text::seen(&changed.join(", "), room.saturating_sub(9)));
             }
         }
     }
@@ -65,7 +65,7 @@ fn push_source(line: &mut Line, snapshot: &Snapshot) {
         line.push(Tone::Ns, &format!("{} · ", namespace(&snapshot.ns)));
     }
     if let Some(word) = snapshot.source.word() {
-        line.push(Tone::Dim, &format!("{word} · "));
+        line.push_dim(&format!("{word} · "));
     }
 }
 
@@ -73,7 +73,7 @@ fn push_source(line: &mut Line, snapshot: &Snapshot) {
 pub fn since(number: u64, snapshot: &Snapshot, marked: bool, tz: &TimeZone) -> Line {
     let which = if marked { "the marked state" } else { "state" };
     let at = snapshot.at.map(|at| format!(", {}", clock(at, tz))).unwrap_or_default();
-    let mut line = Line::of(Tone::Dim, &format!(" since {which} {}{at}", text::count(number + 1)));
+    let mut line = Line::dim(&format!(" since {which} {}{at}", text::count(number + 1)));
     if !snapshot.ns.is_empty() {
         line.push(Tone::Ns, &format!(" in {}", namespace(&snapshot.ns)));
     }

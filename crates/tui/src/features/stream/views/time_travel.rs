@@ -29,15 +29,15 @@ fn layout(playhead: &Playhead, columns: usize, times: &impl TimeFormat) -> (Line
     let Playhead { at, time, numbers, target, span: (oldest, newest), playing, speed, is_recording } = *playhead;
     // The width of the text before the slider, and of the slider, is constant, so the slider stays under the mouse
     // pointer.
-    let mut line = Line::of(Tone::Moving, "PAST ");
+    let mut line = Line::moving("PAST ");
     let time = time.map_or_else(|| " ".repeat(CLOCK_WIDTH), |time| clock(time, times));
-    line.push(Tone::Strong, &format!("{time:<CLOCK_WIDTH$}"));
+    line.push_strong(&format!("{time:<CLOCK_WIDTH$}"));
     let (number, oldest_number, newest_number) = numbers;
     let newest_text = count(newest_number.0);
     let events = format!("  event {:>room$} of {newest_text}", count(number.0), room = newest_text.len());
-    line.push(Tone::Plain, &events);
+    line.push_plain(&events);
     if oldest_number > EventNumber::default() && columns >= MIN_WIDTH_FULL {
-        line.push(Tone::Dim, &format!(", from {}", count(oldest_number.0)));
+        line.push_dim(&format!(", from {}", count(oldest_number.0)));
     }
     let is_seeking = at < target && !playing;
     let status = match (is_seeking, playing) {
@@ -71,11 +71,11 @@ fn layout(playhead: &Playhead, columns: usize, times: &impl TimeFormat) -> (Line
         let share =
             |of: usize| usize::try_from(u128::from(mark - oldest) * of as u128 / u128::from((newest - oldest).max(1)));
         let before = share(slider - 1).unwrap_or(0).min(slider - 1);
-        line.push(Tone::Plain, "  ");
+        line.push_plain("  ");
         bar = Some(line.width()..line.width() + slider);
-        line.push(Tone::Accent, &"━".repeat(before));
-        line.push(Tone::Strong, "●");
-        line.push(Tone::Dim, &"─".repeat(slider - 1 - before));
+        line.push_accent(&"━".repeat(before));
+        line.push_strong("●");
+        line.push_dim(&"─".repeat(slider - 1 - before));
     }
     line.push(if playing { Tone::Good } else { Tone::Moving }, &format!("  {status}"));
     (if hints.is_empty() { line } else { line.right(Tone::Dim, hints) }, bar)

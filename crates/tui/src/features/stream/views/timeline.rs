@@ -112,19 +112,19 @@ pub fn heading(attempt: &Attempt, projections: &Projections, now: Timestamp) -> 
         None => projections.status.unnamed_run(attempt.first_seq),
     };
     let mut line = match (entry, &attempt.run_id) {
-        (Some(entry), _) => Line::of(Tone::Strong, &entry.name()),
-        (None, Some(id)) => Line::of(Tone::Strong, &format!("run {}", text::short_id(id))),
-        (None, None) => Line::of(Tone::Strong, "run"),
+        (Some(entry), _) => Line::strong(&entry.name()),
+        (None, Some(id)) => Line::strong(&format!("run {}", text::short_id(id))),
+        (None, None) => Line::strong("run"),
     };
     if attempt.number > 1 {
-        line.push(Tone::Plain, &format!(" · attempt {}", attempt.number));
+        line.push_plain(&format!(" · attempt {}", attempt.number));
         let before = attempt.number - 1;
         let what = if before == 1 { "attempt 1".into() } else { format!("{before} attempts") };
         if !attempt.lost.is_zero() {
-            line.push(Tone::Plain, &format!(" · {} lost in {what}", span(attempt.lost)));
+            line.push_plain(&format!(" · {} lost in {what}", span(attempt.lost)));
         }
     }
-    line.push(Tone::Dim, " · ");
+    line.push_dim(" · ");
     // Of several attempts, the record has the outcome of only the last one.
     let is_last = attempt.state != BarState::Abandoned || attempt.number == 1;
     let is_checkpoint = projections.status.as_of().is_some();
@@ -148,7 +148,7 @@ pub fn heading(attempt: &Attempt, projections: &Projections, now: Timestamp) -> 
         details.insert(0, took.map_or_else(|| UNKNOWN.to_string(), span));
     }
     for detail in details {
-        line.push(Tone::Dim, &format!(" · {detail}"));
+        line.push_dim(&format!(" · {detail}"));
     }
     line
 }
@@ -180,23 +180,20 @@ fn clock(attempt: &Attempt) -> &'static str {
 
 /// Returns the row of a retry: what it repeats.
 pub fn attempt_row(attempt: &Attempt) -> Line {
-    let mut line = Line::of(Tone::Dim, "      ");
-    line.push(Tone::Plain, &format!("attempt {}", attempt.number));
+    let mut line = Line::dim("      ");
+    line.push_plain(&format!("attempt {}", attempt.number));
     if !attempt.lost.is_zero() {
-        line.push(Tone::Dim, &format!(" · {} lost before", span(attempt.lost)));
+        line.push_dim(&format!(" · {} lost before", span(attempt.lost)));
     }
     line
 }
 
 /// Returns the text of a run without bars.
 pub fn no_bars(projections: &Projections) -> Line {
-    Line::of(
-        Tone::Dim,
-        match projections.status.as_of() {
-            Some(_) => "No steps of this run are known up to this checkpoint.",
-            None => "No timings for this run. Start it with the tasks mode to get them.",
-        },
-    )
+    Line::dim(match projections.status.as_of() {
+        Some(_) => "No steps of this run are known up to this checkpoint.",
+        None => "No timings for this run. Start it with the tasks mode to get them.",
+    })
 }
 
 /// What the head shows besides the picture.
@@ -244,9 +241,9 @@ pub fn head(picture: &Picture, projections: &Projections, shown: Shown, grid: &G
     let has_bars = attempts.iter().any(|attempt| !attempt.children.is_empty());
     let is_estimated = |attempt: &&Attempt| !attempt.exact && !attempt.is_from_checkpoints() && !attempt.is_filled();
     if has_bars && picture.axis.is_none() {
-        lines.push(Line::of(Tone::Dim, "Times are unknown: the server replayed this run without them."));
+        lines.push(Line::dim("Times are unknown: the server replayed this run without them."));
     } else if has_bars && attempts.iter().any(is_estimated) {
-        lines.push(Line::of(Tone::Dim, "Start times are estimates. Start the run with tasks mode for exact ones."));
+        lines.push(Line::dim("Start times are estimates. Start the run with tasks mode for exact ones."));
     }
     if has_bars {
         lines.push(columns(picture, shown, grid));
@@ -293,7 +290,7 @@ fn overview(picture: &Picture, axis: &Axis, attempt: &Attempt, grid: &Grid) -> L
     // A running run has not reached the end of its axis.
     let until = (axis.ran.as_secs_f64() / axis.length.as_secs_f64() * room as f64).round() as usize;
     cells.truncate(until.max(1));
-    let mut line = Line::of(Tone::Dim, "run   ");
+    let mut line = Line::dim("run   ");
     let asks: Vec<usize> = axis
         .cuts()
         .map(|(at, _)| at)
@@ -306,20 +303,20 @@ fn overview(picture: &Picture, axis: &Axis, attempt: &Attempt, grid: &Grid) -> L
     let mut strip = String::new();
     for (column, cell) in cells.into_iter().enumerate() {
         if asks.contains(&column) {
-            line.push(Tone::Plain, &std::mem::take(&mut strip));
+            line.push_plain(&std::mem::take(&mut strip));
             line.push(Tone::Waiting, "◆");
         } else {
             strip.push_str(cell);
         }
     }
-    line.push(Tone::Plain, &strip);
+    line.push_plain(&strip);
     super::pad(&mut line, STEP_WIDTH + room + 2);
     let text = match attempt.missing_steps() {
         Some(steps) => format!("critical path unknown: {steps}"),
         None if picture.is_critical_guess => "critical path unknown: parallel nodes share one time".to_string(),
         None => critical_text(picture, grid.width.saturating_sub(STEP_WIDTH + room + 2)),
     };
-    line.push(Tone::Dim, &text);
+    line.push_dim(&text);
     line
 }
 
@@ -328,12 +325,12 @@ fn bracket(axis: &Axis, (attempt, is_waiting): (&Attempt, bool), shown: Shown, g
     let room = grid.overview();
     let whole = Window::whole(axis.length);
     let (first, cells) = shown.window.unwrap_or(whole).columns_in(axis.length, room);
-    let mut line = Line::of(Tone::Plain, &" ".repeat(STEP_WIDTH + first));
+    let mut line = Line::plain(&" ".repeat(STEP_WIDTH + first));
     let bracket = match cells {
         0 | 1 => "‖".to_string(),
         cells => format!("[{}]", "═".repeat(cells - 2)),
     };
-    line.push(Tone::Accent, &bracket);
+    line.push_accent(&bracket);
     super::pad(&mut line, STEP_WIDTH + room + 2);
     let part = match shown.window {
         None if attempt.cut_before.is_some() => "loaded steps shown".to_string(),
@@ -346,23 +343,23 @@ fn bracket(axis: &Axis, (attempt, is_waiting): (&Attempt, bool), shown: Shown, g
     let waits = is_waiting.then(|| "waiting since ◆".to_string());
     let order = shown.order.map(|order| format!("by {order}"));
     let parts = [waits, only, Some(part), order, Some(clock(attempt).to_string()), waited];
-    line.push(Tone::Dim, &parts.into_iter().flatten().collect::<Vec<_>>().join(" · "));
+    line.push_dim(&parts.into_iter().flatten().collect::<Vec<_>>().join(" · "));
     line
 }
 
 /// Returns the names of the columns, with the ticks of the axis.
 fn columns(picture: &Picture, shown: Shown, grid: &Grid) -> Line {
-    let mut line = Line::of(Tone::Dim, "STEP  NODE · CALL");
+    let mut line = Line::dim("STEP  NODE · CALL");
     if let Some(axis) = picture.axis.as_ref().filter(|_| grid.axis > 0) {
         let window = shown.window.unwrap_or(Window::whole(axis.length));
         for (column, label) in window.ticks(grid.axis) {
             super::pad(&mut line, grid.left() + column);
-            line.push(Tone::Dim, &label);
+            line.push_dim(&label);
         }
     }
     super::pad(&mut line, grid.left() + grid.axis);
     let own = if grid.own > 0 { format!("{:>SELF$}{:>TOKENS$}", "SELF", "IN→OUT") } else { String::new() };
     let note = if grid.note > 0 { "  NOTE" } else { "" };
-    line.push(Tone::Dim, &format!("{:>TOOK$}{own}{note}", "TOOK"));
+    line.push_dim(&format!("{:>TOOK$}{own}{note}", "TOOK"));
     line
 }

@@ -45,7 +45,7 @@ pub fn bar(row: BarRow<'_>, picture: &Picture, window: Option<Window>, grid: &Gr
         Some((_, own)) => format!(".{own}"),
         None => row.step.to_string(),
     };
-    let mut line = Line::of(Tone::Dim, &format!("{:<STEP_WIDTH$}", format!("{step:>4}")));
+    let mut line = Line::dim(&format!("{:<STEP_WIDTH$}", format!("{step:>4}")));
     name(&mut line, row.branch, row.bar, picture, grid);
     let times = picture.bar(row.branch.key);
     let length = picture.axis.as_ref().map(|axis| axis.length);
@@ -64,17 +64,17 @@ pub fn bar(row: BarRow<'_>, picture: &Picture, window: Option<Window>, grid: &Gr
         (_, false) => "",
     };
     let took_text = if is_known { format!("{tilde}{}", span(took)) } else { UNKNOWN.to_string() };
-    line.push(Tone::Plain, &format!("{took_text:>TOOK$}"));
+    line.push_plain(&format!("{took_text:>TOOK$}"));
     if grid.own > 0 {
         let own = times.filter(|times| is_known && times.own.as_millis() * 200 >= took.as_millis().max(1));
         let own = own.map(|times| span(times.own)).unwrap_or_default();
-        line.push(Tone::Dim, &format!("{own:>SELF$}"));
-        line.push(Tone::Dim, &format!("{:>TOKENS$}", tokens(picture, row.bar)));
+        line.push_dim(&format!("{own:>SELF$}"));
+        line.push_dim(&format!("{:>TOKENS$}", tokens(picture, row.bar)));
     }
     if grid.note > 2 {
         let room = grid.width.saturating_sub(line.width() + 2);
         let (tone, note) = note(row, times, picture);
-        line.push(Tone::Plain, "  ");
+        line.push_plain("  ");
         line.push(tone, &text::seen(&note, room));
     }
     line
@@ -180,12 +180,12 @@ fn name(line: &mut Line, branch: &Branch, bar: &Bar, picture: &Picture, grid: &G
             (false, false) => "  ",
         });
     }
-    line.push(Tone::Dim, &guide);
+    line.push_dim(&guide);
     let room = (from + grid.name).saturating_sub(line.width());
     let (kind, name) = name_of(bar, picture);
     let hidden = if branch.hidden > 0 { format!(" ▸ {}", text::count(branch.hidden.into())) } else { String::new() };
     let room_for_name = room.saturating_sub(kind.len() + text::width(&hidden));
-    line.push(Tone::Dim, &text::fit(kind, room));
+    line.push_dim(&text::fit(kind, room));
     // Nodes have the same color in every view.
     let tone = match (bar.state, bar.kind) {
         (BarState::Failed, _) => Tone::Bad,
@@ -193,7 +193,7 @@ fn name(line: &mut Line, branch: &Branch, bar: &Bar, picture: &Picture, grid: &G
         (_, BarKind::Tool | BarKind::Model) => Tone::Plain,
     };
     line.push(tone, &text::seen(&name, room_for_name));
-    line.push(Tone::Accent, &hidden);
+    line.push_accent(&hidden);
     super::pad(line, from + grid.name + 1);
 }
 
@@ -209,10 +209,10 @@ fn cells(
     let Some(range) = times.span else { return };
     let (first, cells) = match window.cells(range, columns) {
         Cells::At(first, cells) => (first, cells),
-        Cells::Before => return line.push(Tone::Dim, "‹"),
+        Cells::Before => return line.push_dim("‹"),
         Cells::After => {
             super::pad(line, line.width() + columns - 1);
-            return line.push(Tone::Dim, "›");
+            return line.push_dim("›");
         }
     };
     let start = line.width();

@@ -88,7 +88,7 @@ pub fn foot(picture: &Picture, grid: &Grid, room: usize) -> Vec<Line> {
 
 /// Returns the time of each node with its share, as bars on one scale.
 fn by_node(nodes: &[NamedTime], width: usize) -> Line {
-    let mut line = Line::of(Tone::Dim, "time by node");
+    let mut line = Line::dim("time by node");
     let sum: Duration = nodes.iter().map(|node| node.time).sum();
     let label = |node: &NamedTime| (text::seen(&node.name, 24), span(node.time), percent(node.time, sum));
     let columns = |node: &NamedTime| {
@@ -109,14 +109,14 @@ fn by_node(nodes: &[NamedTime], width: usize) -> Line {
     let room = width.saturating_sub(used(count) + count + 2);
     for node in shown {
         let (name, time, share) = label(node);
-        line.push(Tone::Plain, "   ");
+        line.push_plain("   ");
         line.push(Tone::label(&node.name), &name);
-        line.push(Tone::Plain, &format!(" {time} "));
+        line.push_plain(&format!(" {time} "));
         let part = node.time.as_secs_f64() / sum.as_secs_f64().max(1e-9);
         line.push(Tone::label(&node.name), &strip::bar(part, room));
-        line.push(Tone::Plain, &format!(" {share}"));
+        line.push_plain(&format!(" {share}"));
     }
-    line.push(Tone::Dim, &more(count));
+    line.push_dim(&more(count));
     line
 }
 
@@ -127,7 +127,7 @@ fn icicle(picture: &Picture, width: usize) -> Vec<Line> {
     let mut lines = vec![Line::new(), Line::new(), Line::new()];
     let label = format!("│ all nodes {}", span(sum));
     if let Some(line) = lines.get_mut(0) {
-        line.push(Tone::Dim, &format!("{:<width$}│", text::fit(&label, width)));
+        line.push_dim(&format!("{:<width$}│", text::fit(&label, width)));
     }
     let total = sum.as_secs_f64().max(1e-9);
     let at = |time: Duration| (time.as_secs_f64() / total * width as f64).round() as usize;
@@ -148,7 +148,7 @@ fn icicle(picture: &Picture, width: usize) -> Vec<Line> {
         before += node.time;
     }
     for line in lines.iter_mut().skip(1) {
-        line.push(Tone::Dim, "│");
+        line.push_dim("│");
     }
     lines
 }
@@ -160,12 +160,12 @@ fn block(line: Option<&mut Line>, named: &NamedTime, tone: Tone, (from, to): (us
         return;
     }
     if line.width() < from {
-        line.push(Tone::Dim, "│");
+        line.push_dim("│");
         super::pad(line, from);
     }
-    line.push(Tone::Dim, "│");
+    line.push_dim("│");
     let room = (to).saturating_sub(line.width() + 1);
-    line.push(Tone::Plain, " ");
+    line.push_plain(" ");
     line.push(tone, &text::seen(&format!("{} {}", named.name, span(named.time)), room));
     super::pad(line, to);
 }

@@ -11,7 +11,7 @@ const NODE: usize = 18;
 
 /// Renders one node's write, from its event if that is still in memory.
 pub fn line(row: &UpdateRow, event: Option<&Event>, width: usize, tz: &impl TimeFormat) -> Line {
-    let mut line = Line::of(Tone::Dim, &format!("{}  ", clock(row.at, tz)));
+    let mut line = Line::dim(&format!("{}  ", clock(row.at, tz)));
     let before = line.width();
     if !row.ns.is_empty() {
         line.push(Tone::Ns, &format!("{} › ", namespace(&row.ns)));
@@ -22,19 +22,19 @@ pub fn line(row: &UpdateRow, event: Option<&Event>, width: usize, tz: &impl Time
         line.push(Tone::label(&row.node), &row.node);
     }
     pad(&mut line, before + NODE);
-    line.push(Tone::Plain, "  ");
+    line.push_plain("  ");
     let room = width.saturating_sub(line.width());
     if let Some(written) = event.and_then(|event| summary::written(event, &row.node, room)) {
         line.left.extend(written.left);
         return line;
     }
     for (i, (key, summary)) in row.keys.iter().enumerate() {
-        line.push(Tone::Dim, if i == 0 { "" } else { " · " });
+        line.push_dim(if i == 0 { "" } else { " · " });
         if !key.is_empty() {
-            line.push(Tone::Accent, key);
-            line.push(Tone::Dim, " ");
+            line.push_accent(key);
+            line.push_dim(" ");
         }
-        line.push(Tone::Plain, summary);
+        line.push_plain(summary);
     }
     line
 }

@@ -100,7 +100,7 @@ impl Question<'_> {
 
     fn plain(&self, out: &mut FormLines, plain: &PlainDraft, is_touched: bool) {
         if !plain.only_json {
-            let mut line = self.mark(At::Kind).with(Tone::Dim, "Answer as    ");
+            let mut line = self.mark(At::Kind).with_dim("Answer as    ");
             for (kind, label) in [(PlainKind::Text, "text"), (PlainKind::YesNo, "yes or no"), (PlainKind::Json, "JSON")]
             {
                 option(&mut line, plain.kind == kind, label);
@@ -114,10 +114,10 @@ impl Question<'_> {
                 self.boxed(out, At::Json, &plain.json, problem);
             }
             PlainKind::YesNo => {
-                let mut line = self.mark(At::YesNo).with(Tone::Dim, "             ");
+                let mut line = self.mark(At::YesNo).with_dim("             ");
                 option(&mut line, plain.yes == Some(true), "yes");
                 option(&mut line, plain.yes == Some(false), "no");
-                line.push(Tone::Dim, "  y or n, Space toggles");
+                line.push_dim("  y or n, Space toggles");
                 self.add(out, At::YesNo, Part { lines: vec![line], cursor: None });
             }
         }
@@ -126,8 +126,8 @@ impl Question<'_> {
     fn action(&self, out: &mut FormLines, n: usize, draft: &ActionDraft) {
         let action = &draft.action;
         let name = text::clean(&action.name);
-        let mut left = self.mark(At::Decision(n)).with(Tone::Dim, &format!("{}  ", self.before + n + 1));
-        left.push(Tone::Strong, &padded(&text::fit(&name, NAMES), NAMES));
+        let mut left = self.mark(At::Decision(n)).with_dim(&format!("{}  ", self.before + n + 1));
+        left.push_strong(&padded(&text::fit(&name, NAMES), NAMES));
         let mut choices = Vec::new();
         for kind in &action.allowed {
             let mut choice = Line::new();
@@ -144,18 +144,18 @@ impl Question<'_> {
         let taken = left.width() + text::width(&description);
         let mut lines = Vec::new();
         if taken + options + 2 < self.width {
-            left.push(Tone::Plain, &description);
-            left.push(Tone::Plain, &" ".repeat(self.width.saturating_sub(taken + options)));
+            left.push_plain(&description);
+            left.push_plain(&" ".repeat(self.width.saturating_sub(taken + options)));
             left.left.extend(choices.into_iter().flat_map(|choice| choice.left));
             lines.push(left);
         } else {
             let is_beside = taken <= self.width;
-            left.push(Tone::Plain, if is_beside { &description } else { "" });
+            left.push_plain(if is_beside { &description } else { "" });
             lines.push(left);
-            lines.extend(flow(Line::of(Tone::Plain, "     "), 5, choices, self.width));
+            lines.extend(flow(Line::plain("     "), 5, choices, self.width));
             let below =
                 if is_beside { Vec::new() } else { some_lines(description.trim(), self.width.saturating_sub(5)) };
-            lines.extend(below.iter().map(|part| Line::of(Tone::Plain, &format!("     {part}"))));
+            lines.extend(below.iter().map(|part| Line::plain(&format!("     {part}"))));
         }
         if let Some(problem) = self.problem(&AnswerPart::Action(n)).filter(|_| self.shows_all) {
             lines.extend(problem_lines(
@@ -241,7 +241,7 @@ impl Question<'_> {
 
     /// Adds a framed box for multi-line text.
     fn boxed(&self, out: &mut FormLines, at: At, typed: &TextInput, problem: Option<String>) {
-        let mut part = text_box(Line::of(Tone::Plain, "  "), self.width, typed, self.is_focused(at));
+        let mut part = text_box(Line::plain("  "), self.width, typed, self.is_focused(at));
         part.lines.extend(problem.iter().flat_map(|problem| problem_lines("  ", problem, self.width)));
         self.add(out, at, part);
     }
@@ -281,7 +281,7 @@ pub(crate) fn value_lines(indent: &str, name: &str, value: &Value, width: usize)
     let name = text::clean(name);
     let lines = all.iter().enumerate().map(|(i, line)| {
         let name = if i == 0 { padded(&text::fit(&name, NAMES), NAMES) } else { " ".repeat(NAMES) };
-        Line::of(Tone::Dim, &format!("{indent}{name} ")).with(Tone::Plain, line)
+        Line::dim(&format!("{indent}{name} ")).with_plain(line)
     });
     lines.collect()
 }

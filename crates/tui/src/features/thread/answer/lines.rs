@@ -78,24 +78,24 @@ impl AnswerCard {
         let mut out = FormLines::default();
         match &self.stage {
             AnswerStage::Loading => {
-                out.lines.push(Line::of(Tone::Dim, "Loading the thread's questions…"));
+                out.lines.push(Line::dim("Loading the thread's questions…"));
                 return out;
             }
             AnswerStage::NotLoaded(error) => {
-                out.lines.push(Line::of(Tone::Bad, "Couldn't load the thread's questions. Nothing was sent."));
-                out.lines.extend(wrap(&error.story(), width).iter().map(|line| Line::of(Tone::Plain, line)));
+                out.lines.push(Line::bad("Couldn't load the thread's questions. Nothing was sent."));
+                out.lines.extend(wrap(&error.story(), width).iter().map(|line| Line::plain(line)));
                 return out;
             }
             AnswerStage::Refused(failed) => {
-                out.lines.extend(wrap(meaning(failed.failure), width).iter().map(|line| Line::of(Tone::Bad, line)));
+                out.lines.extend(wrap(meaning(failed.failure), width).iter().map(|line| Line::bad(line)));
                 let story = failed.error.story();
-                out.lines.extend(wrap(&story, width).iter().map(|line| Line::of(Tone::Dim, line)));
+                out.lines.extend(wrap(&story, width).iter().map(|line| Line::dim(line)));
                 out.lines.push(Line::new());
             }
             AnswerStage::Editing | AnswerStage::Sending => {}
         }
         if let (Some(closed), AnswerStage::Editing) = (&self.watch.closed, &self.stage) {
-            out.lines.extend(wrap(&closed.sentence, width).iter().map(|line| Line::of(Tone::Bad, line)));
+            out.lines.extend(wrap(&closed.sentence, width).iter().map(|line| Line::bad(line)));
             out.lines.push(Line::new());
         }
         let answer = self.answer();
@@ -122,7 +122,7 @@ impl AnswerCard {
                     out.lines.push(Line::new());
                 }
             } else if self.is_left_out(at) {
-                out.lines.push(Line::of(Tone::Dim, "     no longer open"));
+                out.lines.push(Line::dim("     no longer open"));
             }
             lines.draft(&mut out, draft);
         }
@@ -153,13 +153,13 @@ impl AnswerCard {
                 1 => "1 action needs a decision.".to_string(),
                 n => format!("{n} actions need a decision. They are sent together."),
             };
-            lines.push(Line::of(Tone::Waiting, "◆ ").with(Tone::Dim, &number).with(Tone::Strong, &text));
+            lines.push(Line::of(Tone::Waiting, "◆ ").with_dim(&number).with_strong(&text));
         } else {
             let (title, others) = question_lines(question, width.saturating_sub(2 + text::width(&number)));
             for (i, line) in title.iter().enumerate() {
                 let line = match i {
-                    0 => Line::of(Tone::Waiting, "◆ ").with(Tone::Dim, &number).with(Tone::Strong, line),
-                    _ => Line::of(Tone::Plain, "  ").with(Tone::Strong, line),
+                    0 => Line::of(Tone::Waiting, "◆ ").with_dim(&number).with_strong(line),
+                    _ => Line::plain("  ").with_strong(line),
                 };
                 lines.push(line);
             }
@@ -176,14 +176,14 @@ impl AnswerCard {
     /// Returns the lines of the request, or why there is none yet.
     fn request_lines(&self, width: usize) -> Vec<Line> {
         let fold = if self.shows_request { "▾" } else { "▸" };
-        let mut lines = vec![Line::of(Tone::Dim, &format!("{fold} Request"))];
+        let mut lines = vec![Line::dim(&format!("{fold} Request"))];
         if !self.shows_request {
             return lines;
         }
         let Some(body) = self.request() else {
             let why =
                 if self.run.is_none() { "The thread's assistant is unknown." } else { "The answer is not complete." };
-            lines.push(Line::of(Tone::Dim, &format!("  {why}")));
+            lines.push(Line::dim(&format!("  {why}")));
             return lines;
         };
         let thread = text::short_id(&self.thread.id);
@@ -191,16 +191,16 @@ impl AnswerCard {
         let about = format!(
             "  POST /threads/{thread}/runs · assistant {graph} (the thread's) · rejected if another run is active"
         );
-        lines.extend(wrap(&about, width).iter().map(|line| Line::of(Tone::Dim, line)));
+        lines.extend(wrap(&about, width).iter().map(|line| Line::dim(line)));
         // What is sent also has a random id, by which the run is found if the reply is lost.
         let mut json = serde_json::to_value(&body).unwrap_or_default();
         json["metadata"]["runtail"] = "(random id)".into();
         let json = json.to_string();
-        let all = Line::of(Tone::Dim, &format!("  {json}")).broken(width, 2, usize::MAX);
+        let all = Line::dim(&format!("  {json}")).broken(width, 2, usize::MAX);
         let more = all.len().saturating_sub(REQUEST_LINES);
         lines.extend(all.into_iter().take(REQUEST_LINES));
         if more > 0 {
-            lines.push(Line::of(Tone::Dim, &format!("  … {more} more lines")));
+            lines.push(Line::dim(&format!("  … {more} more lines")));
         }
         lines
     }
@@ -208,7 +208,7 @@ impl AnswerCard {
     /// Returns the lines about decisions made and problems left.
     fn summary(&self, answer: &Result<Resume, Vec<Problem>>, width: usize) -> Vec<Line> {
         if self.stage == AnswerStage::Sending {
-            return vec![Line::of(Tone::Moving, "◐ ").with(Tone::Plain, "Checking the thread, then sending…")];
+            return vec![Line::moving("◐ ").with_plain("Checking the thread, then sending…")];
         }
         let count = self.questions.len();
         let actions: Vec<&ActionDraft> = self
@@ -254,7 +254,7 @@ impl AnswerCard {
         let room = lines.last().map_or(0, |line| width.saturating_sub(line.width() + 2));
         match lines.last_mut() {
             Some(last) if text::width(&caution) <= room => *last = std::mem::take(last).right(Tone::Dim, &caution),
-            _ => lines.extend(wrap(&caution, width).iter().map(|line| Line::of(Tone::Dim, line))),
+            _ => lines.extend(wrap(&caution, width).iter().map(|line| Line::dim(line))),
         }
         lines
     }

@@ -112,7 +112,7 @@ fn lines(view: &ThreadView<'_>, session: &Session, width: usize) -> Vec<Line> {
     let why = why(view, session);
     let mut lines = vec![headline(view, &why, session.now), Line::new()];
     let push_wrapped = |lines: &mut Vec<Line>, text: &str| {
-        lines.extend(wrap(text, width).iter().map(|row| Line::of(Tone::Plain, row)));
+        lines.extend(wrap(text, width).iter().map(|row| Line::plain(row)));
     };
     push_wrapped(&mut lines, &why.story);
     let evidence = evidence_lines(&why, width);
@@ -132,7 +132,7 @@ fn lines(view: &ThreadView<'_>, session: &Session, width: usize) -> Vec<Line> {
 fn headline(view: &ThreadView<'_>, why: &Why, now: Timestamp) -> Line {
     if let (Some(text), ThreadStatus::Failed { at, .. }) = (&why.headline, view.status) {
         let ago = at.map(|at| format!(", {} ago", since(now, at))).unwrap_or_default();
-        return Line::of(Tone::Bad, "✗ ").with(Tone::Strong, &format!("{text}{ago}"));
+        return Line::bad("✗ ").with_strong(&format!("{text}{ago}"));
     }
     let mut badge = view.badge.clone();
     badge
@@ -148,7 +148,7 @@ fn evidence_lines(why: &Why, width: usize) -> Vec<Line> {
         let rows = wrap(text::head(value, MAX_VALUE), width.saturating_sub(LABEL).max(1));
         for (i, row) in rows.iter().enumerate() {
             let label = if i == 0 { label } else { "" };
-            lines.push(Line::of(Tone::Dim, &format!("{label:<LABEL$}")).with(Tone::Plain, row));
+            lines.push(Line::dim(&format!("{label:<LABEL$}")).with_plain(row));
         }
     }
     lines
@@ -160,14 +160,14 @@ fn action_lines(view: &ThreadView<'_>, why: &Why, session: &Session, width: usiz
     let can_act = can_act(view, session);
     if !can_act {
         let reason = if view.is_recording { "This is a recording." } else { "This profile is read-only." };
-        lines.push(Line::of(Tone::Dim, reason));
+        lines.push(Line::dim(reason));
     }
     let (keymap, ascii) = (&session.keymap, session.settings.ascii);
     for (number, (id, label)) in why.actions.iter().filter(|_| can_act).enumerate() {
         lines.push(key_line(keymap, id, label, ascii));
         if number == 0 && !why.consequence.is_empty() {
             let rows = wrap(why.consequence, width.saturating_sub(2).max(1));
-            lines.extend(rows.iter().map(|row| Line::of(Tone::Plain, &format!("  {row}"))));
+            lines.extend(rows.iter().map(|row| Line::plain(&format!("  {row}"))));
         }
     }
     if !view.is_recording && view.offers.has_records {
@@ -179,7 +179,7 @@ fn action_lines(view: &ThreadView<'_>, why: &Why, session: &Session, width: usiz
 
 fn key_line(keymap: &Keymap, id: &str, label: &str, ascii: bool) -> Line {
     let key = keymap.hints_of([&id], ascii).pop().map(|(key, _)| key).unwrap_or_default();
-    Line::of(Tone::Accent, &key).with(Tone::Plain, &format!(" {label}"))
+    Line::accent(&key).with_plain(&format!(" {label}"))
 }
 
 /// Returns the repair that a key of the card asks for: one that only this card offers.
