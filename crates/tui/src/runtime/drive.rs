@@ -13,7 +13,7 @@ use crossterm::event::{Event, EventStream};
 use futures::StreamExt;
 use futures::stream::SelectAll;
 use runtail_core::config::{Mouse, Notify};
-use std::io;
+use std::io::{self, Write};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -178,7 +178,11 @@ impl<'d> Drive<'d> {
                     self.screen.leave();
                     let edited = match external_editor::edit_until(&text, signals).await {
                         Ok(edited) => edited,
-                        Err(number) => return Ok(Some(Ended::Signal(number))),
+                        Err((number, kept)) => {
+                            // The screen has been left. A closed terminal shows nothing more.
+                            let _ = writeln!(io::stderr(), "runtail: {kept}");
+                            return Ok(Some(Ended::Signal(number)));
+                        }
                     };
                     self.screen.reenter()?;
                     self.keys = input::open()?;
