@@ -105,7 +105,7 @@ impl Interrupts {
 }
 
 /// Returns the exit code of a process that ends because of a signal.
-fn exit(number: i32) -> Exit {
+pub(crate) fn exit(number: i32) -> Exit {
     match u8::try_from(number) {
         Ok(SIGINT) | Err(_) => Exit::Interrupted,
         Ok(number) => Exit::Signal(number),

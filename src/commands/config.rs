@@ -172,7 +172,7 @@ fn show_profile(out: &mut String, profile: &Profile) {
     }
     line("label", profile.label.as_deref().map(quoted));
     line("read_only", profile.is_read_only().then(|| "true".to_string()));
-    line("poll", profile.is_unpolled.then(|| "false".to_string()));
+    line("poll", profile.poll_setting());
     line("deployments", (!profile.deployments.is_empty()).then(|| list(&profile.deployments)));
     line("allow_http", profile.allow_http.then(|| "true".to_string()));
     let servers: Vec<String> = profile

@@ -6,6 +6,7 @@ use crate::commands::waiting::Waiting;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::input;
+use crate::output::complain;
 use crate::output::stream::{self, Playing, StreamOutput};
 use crate::resolve;
 use crate::signals::Signals;
@@ -128,6 +129,7 @@ async fn check_thread(server: &AgentServer, thread: &str, body: &mut RunCreate) 
             }
             if let Some(answer) = body.command.as_mut().and_then(|command| command.get_mut("resume")) {
                 *answer = waiting.resume(answer.take()).map_err(refused)?;
+                waiting.cautions().for_each(|caution| complain(&format!("! {caution}")));
             }
             // If two users answer, the second gets an error instead of a run that does nothing.
             body.extra.insert("multitask_strategy".into(), "reject".into());

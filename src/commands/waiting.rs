@@ -99,6 +99,11 @@ impl Waiting {
         Ok(resume.value().clone())
     }
 
+    /// Returns what can't be checked in an answer.
+    pub fn cautions(&self) -> impl Iterator<Item = String> {
+        self.questions.iter().filter_map(Question::caution)
+    }
+
     /// Returns why a run of this assistant must not answer, if so: a run of another assistant hides the thread's state.
     pub fn wrong_assistant(&self, assistant: &str) -> Option<String> {
         let own = self.assistant_id.as_deref()?;

@@ -347,6 +347,12 @@ async fn approvals_of_an_unknown_shape_are_answered_only_as_json_with_a_warning(
         let done = world.answer(&["--json", r#"{"type": "approve"}"#]).expect(0);
         assert!(done.stderr.contains("! The question's format is not understood"), "{}", done.stderr);
         assert_eq!(world.resume(), json!({PLAIN: {"type": "approve"}}));
+        let case = with_questions(&[json!({"id": PLAIN, "value": value})]);
+        let owner = case["thread"]["metadata"]["assistant_id"].as_str().unwrap().to_string();
+        let world = serve_case(case, Start::Accepts).await;
+        let args = ["run", &owner, "--thread", THREAD, "--resume", r#"{"type": "approve"}"#];
+        let done = runtail(world.server.url.as_str(), &args);
+        assert!(done.stderr.contains("! The question's format is not understood"), "{}", done.stderr);
     }
 }
 

@@ -235,7 +235,7 @@ fn two_deployments_are_compared_from_their_records() {
     term.wait_for("Deployments · 3");
 }
 
-fn is_running(pid: i32) -> bool {
+pub(crate) fn is_running(pid: i32) -> bool {
     // A zombie has ended. Its parent has to be told so first.
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[test]
-fn ctrl_c_at_the_question_keeps_the_edited_text() {
+fn ctrl_c_at_the_question_and_signals_in_the_editor_keep_the_edited_text() {
+    rustls::crypto::ring::default_provider().install_default().ok();
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let sim =
         runtime.block_on(Sim::start(Options { scenario: Scenario::Empty, ..Options::default() })).expect("a simulator");
@@ -47,6 +48,17 @@ fn ctrl_c_at_the_question_keeps_the_edited_text() {
     let values = format!("@{}", kept.display());
     let done = process::run(["--url", &url, "state", "set", thread, "--values", &values, "--dry-run"]).expect(0);
     assert!(done.stdout.contains("send 6 EUR to Ana"), "{}", done.stdout);
+    // A signal ends the editor, too.
+    let begun = folder.path().join("begun");
+    let editor = format!("sh -c 'echo new > \"$1\"; echo $$ > {}; exec sleep 600' --", begun.display());
+    let mut term = Term::spawn_with(&[("VISUAL", &*editor), env[1]], &set, 160, 40);
+    let pid = || std::fs::read_to_string(&begun).ok().and_then(|text| text.trim().parse::<libc::pid_t>().ok());
+    term.wait_until("the editor", |_| pid().is_some());
+    term.signal(libc::SIGTERM);
+    assert_eq!(term.exit_status().exit_code(), 143, "{}", term.screen());
+    assert!(term.screen().contains("your text is kept in "), "{}", term.screen());
+    assert!(!crate::changes::is_running(pid().unwrap()), "the editor is left behind");
+    assert_eq!(call(&format!("/threads/{thread}/history"), None), history, "nothing was sent");
 }
 
 #[test]

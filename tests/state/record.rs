@@ -134,7 +134,7 @@ fn recording_is_complete_however_it_ends() {
         };
         disk.run(&mut dash, late);
         disk.run(&mut dash, effects);
-        assert!(disk.finished && !dash.app.is_recording(), "{how}");
+        assert!(disk.finished && dash.app.unfinished_files().is_empty(), "{how}");
         assert_eq!(disk.events(), [1, 2, 3, 4], "{how}");
         let Some(Record::End(end)) = disk.records.last() else { panic!("{how}: {:?}", disk.records.last()) };
         assert_eq!((end.outcome, end.events), (Outcome::Detached, 4), "{how}");
@@ -161,7 +161,7 @@ fn recording_stops_while_the_stream_keeps_sending() {
             effects.extend(dash.done(done));
         }
     }
-    assert!(disk.finished && !dash.app.is_recording());
+    assert!(disk.finished && dash.app.unfinished_files().is_empty());
     assert_eq!(disk.events(), [1, 2, 3]);
 }
 
@@ -175,7 +175,7 @@ fn recording_ends_when_the_stream_task_panics() {
         subscriptions(&dash.app).into_iter().map(|sub| sub.key).find(|key| matches!(key, SubscriptionId::Stream(_)));
     let effects = dash.feed(Msg::TaskPanicked { key, text: "oh".into() });
     disk.run(&mut dash, effects);
-    assert!(disk.finished && !dash.app.is_recording());
+    assert!(disk.finished && dash.app.unfinished_files().is_empty());
     let Some(Record::End(end)) = disk.records.last() else { panic!("{:?}", disk.records.last()) };
     assert_eq!((end.outcome, end.events), (Outcome::Unknown, 3));
     assert!(end.detail.as_ref().unwrap().contains("the stream failed: oh"), "{end:?}");
@@ -230,7 +230,11 @@ fn file_errors_end_only_the_recording() {
     let effects = run_command(&mut dash, "record x");
     let [Effect::File(number, FileStep::Record(_))] = effects[..] else { panic!("{effects:?}") };
     assert!(dash.done(EffectResult::FileStepped(number, Err("there is a file of that name".into()))).is_empty());
-    assert!(last_notice(&dash).contains("Couldn't record to") && !dash.app.is_recording(), "{}", last_notice(&dash));
+    assert!(
+        last_notice(&dash).contains("Couldn't record to") && dash.app.unfinished_files().is_empty(),
+        "{}",
+        last_notice(&dash)
+    );
 
     let effects = run_command(&mut dash, "record y");
     let [Effect::File(number, FileStep::Record(_))] = effects[..] else { panic!("{effects:?}") };

@@ -105,6 +105,53 @@ fn tabs_come_back_and_only_reading_starts() {
 }
 
 #[test]
+fn restored_pages_of_quiet_servers_are_read_once_the_user_shows_them() {
+    let config = format!(
+        "[profiles.off]\npoll = {{ c = false }}\nagent_server = {{ c = \"http://127.0.0.1:1\", d = \"http://127.0.0.1:2\" }}\n{CONFIG}"
+    );
+    let tabs = vec![
+        tab("us", "night-bot", "t-1"),
+        tab("us", "night-bot", "t-2"),
+        tab("off", "c", "t-3"),
+        tab("off", "d", "t-4"),
+    ];
+    let saved = SavedTabs::new(tabs, Some(server("us", "night-bot")), SavedPlace::Tab(0));
+    let (mut dash, effects) = started(&config, Scope::Profiles, saved);
+    let infos = |effects: &[Effect]| -> Vec<String> {
+        let name = |effect: &Effect| if let Effect::FetchInfo(of) = effect { Some(of.name.to_string()) } else { None };
+        effects.iter().filter_map(name).collect()
+    };
+    assert_eq!((infos(&effects), read(&dash)), (vec!["d".to_string()], vec!["t-4".to_string()]));
+    let list = json!([{"id": "d1", "name": "night-bot", "status": "READY", "url": "https://night-bot.us.langgraph.app",
+                       "source": "github", "source_config": {"deployment_type": "serverless"}}]);
+    let event = listed(serde_json::from_value(list).unwrap());
+    dash.answer(|key| matches!(key, SubscriptionId::Deployments(of) if &**of == "us"), event);
+    assert_eq!(read(&dash), ["t-4"]);
+    assert!(
+        dash.words().contains("Not connected, because reading this page wakes a serverless deployment. r connects."),
+        "{}",
+        dash.words()
+    );
+    assert!(
+        dash.screen().contains("○ not connected")
+            && !dash.screen().contains("connecting")
+            && !dash.screen().to_lowercase().contains("loading"),
+        "{}",
+        dash.screen()
+    );
+    stream_fails(&mut dash, "t-4", Kind::Unauthorized);
+    assert_eq!(notices(&dash), ["Couldn't restore us › night-bot: it is asked only when you open it."]);
+    // The key connects the shown page, and showing another one is asking, too.
+    assert_eq!(infos(&dash.keys("r")), ["d", "night-bot"]);
+    assert_eq!(read(&dash), ["t-1", "t-4"]);
+    dash.keys("}");
+    assert_eq!(read(&dash), ["t-1", "t-2", "t-4"]);
+    assert!(dash.words().contains("This page keeps a serverless deployment awake."), "{}", dash.words());
+    assert!(infos(&dash.keys("}")).contains(&"c".into()));
+    assert_eq!(read(&dash).len(), 4);
+}
+
+#[test]
 fn what_cannot_be_restored_is_said_once() {
     let tabs = vec![
         tab("local", "bot", "t-1"),

@@ -81,7 +81,12 @@ fn a_profile_without_polling_asks_its_servers_only_while_they_are_open() {
     let mut dash = Dash::new(toml, (140, 40));
     assert_eq!(asked(&mut dash), [""; 0]);
     assert!(dash.screen().contains("○ not asked"), "{}", dash.screen());
-    assert!(dash.words().contains("Not asked: its profile has `poll = false`."), "{}", dash.words());
+    assert!(dash.words().contains("Not asked, because of `poll = false`."), "{}", dash.words());
     dash.keys("<Enter>");
     assert_eq!(asked(&mut dash), ["a"]);
+    // It may concern one server only.
+    let mut dash = Dash::new(&toml.replace("poll = false", "poll = { b = false }"), (140, 40));
+    assert_eq!(asked(&mut dash), ["a"]);
+    dash.keys("j");
+    assert!(dash.words().contains("Not asked, because of `poll = false`."), "{}", dash.words());
 }

@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::output::complain;
 use crate::resolve;
-use crate::signals::{Interrupts, Signals};
+use crate::signals::{self, Signals};
 use runtail_api::{AgentServer, StateEdit, ThreadPlan};
 use runtail_core::model::{changed_values, object_fields, state_document};
 use runtail_core::text;
@@ -86,15 +86,12 @@ fn document(values: &str) -> Result<String, Failure> {
     if document.len() > MAX_DOCUMENT { Err(too_large(document.len())) } else { Ok(document) }
 }
 
-/// Opens the editor, and waits for it on a thread of its own.
+/// Opens the editor and waits for it. Ctrl-C belongs to the editor, as in git; other signals end both.
 pub(crate) async fn in_editor(document: String) -> Result<String, Failure> {
-    // As in git, Ctrl-C belongs to the editor. Otherwise it would end this command and lose the text.
-    let _interrupts = Interrupts::listen();
-    let edited = tokio::task::spawn_blocking(move || external_editor::edit(&document)).await;
-    match edited {
+    match external_editor::edit(&document).await {
         Ok(Ok(edited)) => Ok(edited),
         Ok(Err(why)) => Err(Failure::usage(format!("the values were not edited; nothing was sent\n  {why}"))),
-        Err(error) => Err(Failure::new(Exit::Failed, format!("the editor could not be waited for: {error}"))),
+        Err((number, kept)) => Err(Failure::new(signals::exit(number), kept)),
     }
 }
 

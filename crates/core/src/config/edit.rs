@@ -427,8 +427,8 @@ pub fn profile_template(profile: Option<&Profile>) -> String {
     if profile.read_only {
         line("read_only", "true".into());
     }
-    if profile.is_unpolled {
-        line("poll", "false".into());
+    if let Some(poll) = profile.poll_setting() {
+        line("poll", poll);
     }
     if !profile.deployments.is_empty() {
         line("deployments", list(&mut profile.deployments.iter().map(String::as_str)));

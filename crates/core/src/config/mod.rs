@@ -254,6 +254,8 @@ pub struct Profile {
     pub read_only: bool,
     /// Whether nothing is asked of its servers unless the user opens or refreshes something (`poll = false`).
     pub is_unpolled: bool,
+    /// The deployments and agent servers of which nothing is asked unless the user opens them (`poll = { NAME = false }`).
+    pub unpolled: Vec<String>,
     /// Why it is read-only, if so; set by [`Config::seal`]. No client of such a profile can build a write request.
     pub sealed: Option<String>,
     /// Pinned deployment ids, for servers that can't list deployments.
@@ -273,6 +275,17 @@ impl Profile {
     /// Whether it is read-only.
     pub fn is_read_only(&self) -> bool {
         self.read_only || self.sealed.is_some()
+    }
+
+    /// Returns the value of `poll`, if it is set.
+    pub fn poll_setting(&self) -> Option<String> {
+        let names: Vec<String> =
+            self.unpolled.iter().map(|name| format!("{} = false", serde_json::Value::from(name.as_str()))).collect();
+        match (self.is_unpolled, names.is_empty()) {
+            (true, _) => Some("false".into()),
+            (false, true) => None,
+            (false, false) => Some(format!("{{ {} }}", names.join(", "))),
+        }
     }
 
     /// Whether both have the same servers and keys, so that responses to one are valid for the other.

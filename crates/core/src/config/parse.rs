@@ -127,6 +127,7 @@ fn profile<'s>(source: &'s Source<'s>, name: At<&str>, value: &Node) -> Result<P
     let key = secret(source, &mut table, name.value, of_key)?;
     let bearer = secret(source, &mut table, name.value, of_bearer)?;
     let tag = control_plane.as_ref().or(agent_servers.first().map(|(_, url)| url)).map(base::tag);
+    let (is_unpolled, unpolled) = polling(source, name.value, table.raw("poll"))?;
     let profile = Profile {
         name: name.value.to_string(),
         region: tag,
@@ -136,7 +137,8 @@ fn profile<'s>(source: &'s Source<'s>, name: At<&str>, value: &Node) -> Result<P
         bearer,
         label: table.string("label")?.map(|at| at.value),
         read_only: table.bool("read_only")?.unwrap_or(false),
-        is_unpolled: table.bool("poll")? == Some(false),
+        is_unpolled,
+        unpolled,
         sealed: None,
         deployments: table.strings("deployments")?.unwrap_or_default().into_iter().map(|at| at.value).collect(),
         agent_servers,
@@ -146,6 +148,28 @@ fn profile<'s>(source: &'s Source<'s>, name: At<&str>, value: &Node) -> Result<P
     };
     table.finish();
     Ok(profile)
+}
+
+/// Parses `poll`, which is for all servers, or a table `{name = false}`. Returns whether none is polled, and which are not.
+fn polling<'s>(source: &'s Source<'s>, profile: &str, poll: Option<&Node>) -> Result<(bool, Vec<String>), ConfigError> {
+    let read = |value: &Node| match value.value {
+        Content::Bool(polls) => Ok(polls),
+        _ => Err(mismatch(source, value, "true or false")),
+    };
+    match poll {
+        None => Ok((false, Vec::new())),
+        Some(value) if matches!(value.value, Content::Table(_)) => {
+            let table = table_of(source, format!("profiles.{profile}.poll"), value)?;
+            let mut names = Vec::new();
+            for (name, value) in table.in_order() {
+                if !read(value)? {
+                    names.push(name.value.to_string());
+                }
+            }
+            Ok((false, names))
+        }
+        Some(value) => Ok((!read(value)?, Vec::new())),
+    }
 }
 
 /// Parses `region`, `url` or `control_plane`, at most one of them.

@@ -183,6 +183,7 @@ impl App {
         self.session.refreshed_at = Some(self.session.now);
         if let Some(viewer) = self.stream.tabs.shown_mut() {
             viewer.refreshes += 1;
+            viewer.is_asleep = false;
         }
         self.session.restart_polls();
         self.session.profiles.iter_mut().for_each(|p| p.halted = false);

@@ -183,8 +183,8 @@ impl App {
             // The pinned deployments changed, so load the list again.
             let pins_changed = old.is_some_and(|old| old.deployments != profile.deployments);
             let epoch = if pins_changed { generation } else { known.epoch };
-            let ProfileState { label, read_only, is_unpolled, production, .. } = fresh;
-            ProfileState { label, read_only, is_unpolled, production, epoch, ..known.clone() }
+            let ProfileState { label, read_only, is_unpolled, unpolled, production, .. } = fresh;
+            ProfileState { label, read_only, is_unpolled, unpolled, production, epoch, ..known.clone() }
         });
         self.session.profiles = states.collect();
         let removed = before.iter().filter(|old| find(&list, &old.name).is_none());

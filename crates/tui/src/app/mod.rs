@@ -59,6 +59,7 @@ use crate::session::profile::ProfileState;
 use jiff::Timestamp;
 use runtail_core::config::Profile;
 use std::mem::Discriminant;
+use std::path::PathBuf;
 use typing::Prompt;
 
 /// What is shown: the number of overlays, what takes the keys, and the stream with its view.
@@ -221,9 +222,14 @@ impl App {
         self.stream.end_recordings(self.session.now)
     }
 
-    /// Returns whether any recording is still being written.
-    pub fn is_recording(&self) -> bool {
-        self.stream.is_recording()
+    /// Ends all recordings without the events that are not written yet. Returns the effects that finish their files.
+    pub fn cut_recordings(&mut self) -> Vec<Effect> {
+        self.stream.cut_recordings(self.session.now)
+    }
+
+    /// Returns the files of streams that are still being written.
+    pub fn unfinished_files(&self) -> Vec<PathBuf> {
+        self.stream.unfinished_files().cloned().collect()
     }
 
     /// Shows a notice.

@@ -17,6 +17,8 @@ use runtail_stream::Target;
 use std::time::Duration;
 use url::Url;
 
+/// Why the lists of a server are not restored.
+const ONLY_OPEN: &str = "it is asked only when you open it";
 /// Minimum time between two comparisons of the open tabs with the saved ones.
 const INTERVAL: SignedDuration = SignedDuration::from_secs(2);
 
@@ -83,7 +85,7 @@ impl App {
         self.stream.tabs.hide();
         let mut effects = self.fetch_missing_infos();
         let lists = saved.lists.as_ref().and_then(|lists| self.locate(lists).ok().flatten());
-        if let Some(server) = lists {
+        if let Some(server) = lists.filter(|server| self.may_open_lists(server)) {
             effects.extend(self.open_saved_lists(server));
         }
         match saved.current {
@@ -93,7 +95,10 @@ impl App {
             SavedPlace::Tab(at) => {
                 let id = opened.get(at).copied().flatten();
                 if let Some(at) = self.stream.tabs.all().iter().position(|viewer| Some(viewer.id) == id) {
+                    // Not shown by the user.
+                    let is_asleep = self.stream.tabs.all()[at].is_asleep;
                     self.stream.tabs.show(at);
+                    self.stream.tabs.all_mut()[at].is_asleep = is_asleep;
                     self.focus = Pane::Stream;
                 }
             }
@@ -129,6 +134,7 @@ impl App {
             return Some(self.stream.tabs.all()[at].id);
         }
         let mut viewer = self.stream.new_viewer(&self.session, server, target);
+        viewer.is_asleep = !viewer.server.has_address() || self.session.is_quiet(&viewer.server);
         let view = view_of(&tab.view).unwrap_or(View::Messages);
         viewer.show(view);
         if let Some(second) = tab.second_view.as_deref().and_then(view_of).filter(|second| *second != view) {
@@ -176,8 +182,17 @@ impl App {
         Vec::new()
     }
 
-    fn fetch_missing_infos(&self) -> Vec<Effect> {
-        let servers = self.stream.tabs.all().iter().map(|viewer| &viewer.server);
+    /// Returns whether the lists of a server may be read without a key of the user. Notes why not.
+    fn may_open_lists(&mut self, server: &ServerRef) -> bool {
+        let is_quiet = self.session.is_quiet(server);
+        if is_quiet {
+            self.restore.problems.push(format!("{}: {ONLY_OPEN}", self.session.place(server)));
+        }
+        !is_quiet
+    }
+
+    pub(super) fn fetch_missing_infos(&self) -> Vec<Effect> {
+        let servers = self.stream.tabs.all().iter().filter(|viewer| !viewer.is_asleep).map(|viewer| &viewer.server);
         let mut servers: Vec<ServerRef> = servers.filter(|server| server.has_address()).cloned().collect();
         servers.sort();
         servers.dedup();
@@ -194,6 +209,8 @@ impl App {
         if lists.is_none() && !self.stream.tabs.all().iter().any(|viewer| waits(&viewer.server)) {
             return Vec::new();
         }
+        // It knows which servers are asked only while they are open.
+        self.sync_inbox();
         let rows = self.deployments.list.rows.iter().filter(|row| *row.profile_name == *profile);
         let listed: Vec<(String, Option<ServerRef>)> =
             rows.map(|row| (row.name.clone(), row.server(&self.session.profiles))).collect();
@@ -203,6 +220,7 @@ impl App {
         for viewer in self.stream.tabs.all_mut().iter_mut().filter(|viewer| waits(&viewer.server)) {
             match find(&viewer.server.name) {
                 Some(Some(server)) => {
+                    viewer.is_asleep &= self.session.is_quiet(&server);
                     viewer.server = server;
                     // It may have had no address when the list ended first.
                     if !self.restore.awaited.contains(&viewer.id) {
@@ -214,6 +232,7 @@ impl App {
             }
         }
         match lists.as_ref().and_then(|lists| find(&lists.name)) {
+            Some(Some(server)) if self.session.is_quiet(&server) => self.miss_lists(ONLY_OPEN),
             Some(Some(server)) => {
                 if let Some(open) = &mut self.agent.server {
                     open.server = server.clone();
@@ -221,7 +240,7 @@ impl App {
                 effects.push(Effect::FetchInfo(server.clone()));
                 effects.push(Effect::FetchAssistants(server));
             }
-            None if is_complete && lists.is_some() => self.miss_lists(),
+            None if is_complete && let Some(lists) = &lists => self.miss_lists(&no_server(&lists.name)),
             _ => {}
         }
         effects.extend(self.fetch_missing_infos());
@@ -238,15 +257,14 @@ impl App {
         effects
     }
 
-    /// Closes the lists of a server that is gone, or says so on their page if that is shown.
-    fn miss_lists(&mut self) {
+    /// Closes the lists of a server that can't be restored, or says so on their page if that is shown.
+    fn miss_lists(&mut self, why: &str) {
         let Some(open) = &mut self.agent.server else { return };
-        let why = no_server(&open.server.name);
         let name = self.session.place(&open.server);
         self.restore.problems.push(format!("{name}: {why}"));
         let is_shown = self.focus == Pane::Stream && self.stream.tabs.at().is_none();
         match is_shown {
-            true => open.threads.error = Some(gone_error(&why)),
+            true => open.threads.error = Some(gone_error(why)),
             false => self.agent.server = None,
         }
     }
@@ -470,5 +488,6 @@ fn is_missing(viewer: &Viewer) -> bool {
 /// Returns whether the server answered, or could not be reached.
 fn is_known(viewer: &Viewer) -> bool {
     let failed = matches!(viewer.connection, ConnectionState::Failed(_) | ConnectionState::Retrying { .. });
-    failed || *viewer.thread_status() != ThreadStatus::Loading
+    let is_unasked = viewer.is_asleep && viewer.server.has_address();
+    failed || is_unasked || *viewer.thread_status() != ThreadStatus::Loading
 }

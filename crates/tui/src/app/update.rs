@@ -13,7 +13,13 @@ pub fn update(app: &mut App, at: jiff::Timestamp, msg: Msg) -> Vec<Effect> {
     if matches!(msg, Msg::Key(_) | Msg::Paste(_) | Msg::Click { .. } | Msg::Effect { .. } | Msg::Configured(_)) {
         app.touch_tabs();
     }
+    let is_input = matches!(msg, Msg::Key(_) | Msg::Click { .. });
+    let asleep = |app: &App| app.stream.tabs.all().iter().filter(|viewer| viewer.is_asleep).count();
+    let before = asleep(app);
     let mut effects = route(app, at, msg);
+    if is_input && asleep(app) < before {
+        effects.extend(app.fetch_missing_infos());
+    }
     effects.extend(app.stream.write_recordings(app.session.now));
     effects.extend(app.save_tabs());
     effects

@@ -13,7 +13,7 @@ use crossterm::event::{Event, EventStream};
 use futures::StreamExt;
 use futures::stream::SelectAll;
 use runtail_core::config::{Mouse, Notify};
-use std::io;
+use std::io::{self, Write};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -152,7 +152,7 @@ impl<'d> Drive<'d> {
                 () = sleep_until(next_frame), if next_frame.is_some() => self.draw_frame()?,
                 msg = self.dashboard.next_message() => self.on_message(msg),
                 () = sleep_until(tick), if tick.is_some() => {
-                    self.pending = self.dashboard.update(Msg::Tick);
+                    self.pending.extend(self.dashboard.update(Msg::Tick));
                     self.pacing.at_once();
                 }
             }
@@ -161,7 +161,10 @@ impl<'d> Drive<'d> {
 
     /// Performs the effects. Returns how the dashboard ended, if a signal ended it while another program had the terminal.
     async fn perform_pending(&mut self, signals: &mut Signals) -> io::Result<Option<Ended>> {
-        for effect in std::mem::take(&mut self.pending) {
+        // Files first: they must be complete also if a signal or the terminal ends the loop here.
+        let mut effects = std::mem::take(&mut self.pending);
+        effects.sort_by_key(|effect| !matches!(effect, Effect::File(..)));
+        for effect in effects {
             match effect {
                 Effect::Suspend => {
                     self.close_keys()?;
@@ -175,7 +178,11 @@ impl<'d> Drive<'d> {
                     self.screen.leave();
                     let edited = match external_editor::edit_until(&text, signals).await {
                         Ok(edited) => edited,
-                        Err(number) => return Ok(Some(Ended::Signal(number))),
+                        Err((number, kept)) => {
+                            // The screen has been left. A closed terminal shows nothing more.
+                            let _ = writeln!(io::stderr(), "runtail: {kept}");
+                            return Ok(Some(Ended::Signal(number)));
+                        }
                     };
                     self.screen.reenter()?;
                     self.keys = input::open()?;
@@ -208,7 +215,7 @@ impl<'d> Drive<'d> {
                 }
                 return Ok(Some(Ended::Signal(number)));
             }
-            Signal::Stop => self.pending = vec![Effect::Suspend],
+            Signal::Stop => self.pending.push(Effect::Suspend),
             Signal::Continue => {
                 self.screen.reenter()?;
                 self.query_background()?;
@@ -272,7 +279,7 @@ impl<'d> Drive<'d> {
     /// Applies a message and those that wait behind it, for a limited time.
     fn on_message(&mut self, msg: Msg) {
         let start = Instant::now();
-        self.pending = self.dashboard.update(msg);
+        self.pending.extend(self.dashboard.update(msg));
         while start.elapsed() < MESSAGE_BUDGET
             && let Some(msg) = self.dashboard.try_next_message()
         {
@@ -283,7 +290,7 @@ impl<'d> Drive<'d> {
 
     fn draw_frame(&mut self) -> io::Result<()> {
         let start = Instant::now();
-        self.pending = show(self.dashboard, self.screen)?;
+        self.pending.extend(show(self.dashboard, self.screen)?);
         self.pacing.drawn();
         self.frames.record(self.pacing.last_frame - start);
         Ok(())

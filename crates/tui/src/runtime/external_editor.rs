@@ -5,52 +5,52 @@ use super::job::Job;
 use super::signals::Signals;
 use runtail_core::text::clean;
 use std::fs::{self, OpenOptions};
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
 /// Maximum size of an edited text in bytes. Specifications and profiles have a few thousand.
 const MAX_TEXT: u64 = 4 << 20;
 
-/// Opens a text in the user's editor, waits until the editor exits, and returns the edited text. The terminal must have
-/// been restored before.
+/// Why an editor was ended: the number of a signal, and where its text is kept.
+pub type Interrupted = (i32, String);
+
+/// Opens a text in the user's editor, and waits until the editor exits or a signal ends it. Returns the edited text, or why there is
+/// none: no editor is set, it failed, or its text can't be read.
 ///
 /// # Errors
-/// No editor is set, it failed, or its text can't be read.
-pub fn edit(text: &str) -> Result<String, String> {
-    let (editing, mut command) = Editing::new(text)?;
-    editing.finish(text, command.status())
+/// A signal or a closed terminal ended the editor.
+pub async fn edit(text: &str) -> Result<Result<String, String>, Interrupted> {
+    match Signals::new() {
+        Ok(mut signals) => edit_until(text, &mut signals).await,
+        Err(error) => Ok(Err(format!("Couldn't listen to signals: {error}"))),
+    }
 }
 
-/// Like [`edit`], but a signal or a closed terminal ends the editor.
-///
-/// # Errors
-/// The number of the signal.
-#[cfg(unix)]
-pub(super) async fn edit_until(text: &str, signals: &mut Signals) -> Result<Result<String, String>, i32> {
+/// Like [`edit`], for a caller that listens to signals. The terminal must have been restored before.
+pub(super) async fn edit_until(text: &str, signals: &mut Signals) -> Result<Result<String, String>, Interrupted> {
     let (editing, command) = match Editing::new(text) {
         Ok(begun) => begun,
         Err(why) => return Ok(Err(why)),
     };
-    let status = match Job::start(command) {
-        Ok(mut job) => match job.run(signals).await {
-            Ok(status) => status,
-            Err(number) => {
-                let why = editing.file.kept_if_changed(text, "the editor was ended".into());
-                // The screen has been left. A closed terminal shows nothing more.
-                let _ = writeln!(std::io::stderr(), "runtail: {why}");
-                return Err(number);
-            }
-        },
-        Err(error) => Err(error),
-    };
-    Ok(editing.finish(text, status))
+    match run(command, signals).await {
+        Ok(status) => Ok(editing.finish(text, status)),
+        Err(number) => Err((number, editing.file.kept_if_changed(text, "the editor was ended".into()))),
+    }
+}
+
+#[cfg(unix)]
+async fn run(command: Command, signals: &mut Signals) -> Result<io::Result<ExitStatus>, i32> {
+    match Job::start(command) {
+        Ok(mut job) => job.run(signals).await,
+        Err(error) => Ok(Err(error)),
+    }
 }
 
 /// On other systems no signal is listened to.
 #[cfg(not(unix))]
-pub(super) async fn edit_until(text: &str, _signals: &mut Signals) -> Result<Result<String, String>, i32> {
-    Ok(edit(text))
+async fn run(mut command: Command, _signals: &mut Signals) -> Result<io::Result<ExitStatus>, i32> {
+    Ok(command.status())
 }
 
 /// A text in a file for the editor.
@@ -75,7 +75,7 @@ impl Editing {
         Ok((Editing { editor, file }, command))
     }
 
-    fn finish(self, text: &str, status: std::io::Result<ExitStatus>) -> Result<String, String> {
+    fn finish(self, text: &str, status: io::Result<ExitStatus>) -> Result<String, String> {
         let Editing { editor, file } = self;
         match status {
             Ok(status) if status.success() => read(&file.0).map_err(|why| file.kept_if_changed(text, why)),
@@ -92,7 +92,7 @@ impl Editing {
 ///
 /// # Errors
 /// The file can't be written.
-pub fn keep(text: &str) -> std::io::Result<PathBuf> {
+pub fn keep(text: &str) -> io::Result<PathBuf> {
     let scratch = Scratch::new(text, "json")?;
     let path = scratch.0.clone();
     std::mem::forget(scratch);
@@ -115,7 +115,7 @@ fn read(path: &Path) -> Result<String, String> {
 struct Scratch(PathBuf);
 
 impl Scratch {
-    fn new(text: &str, extension: &str) -> std::io::Result<Scratch> {
+    fn new(text: &str, extension: &str) -> io::Result<Scratch> {
         let path = std::env::temp_dir().join(format!("runtail-{}.{extension}", uuid::Uuid::new_v4()));
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);

@@ -1,5 +1,5 @@
-//! A program that has the terminal while the dashboard waits for it, as a shell runs a job: it gets the keys and their signals, and it
-//! is ended with the dashboard.
+//! A program that has the terminal while Runtail waits for it, as a shell runs a job: it gets the keys and their signals, and it
+//! is ended with Runtail.
 
 use super::signals::{Signal, Signals, is_hangup};
 use std::io;
@@ -109,7 +109,8 @@ fn give_terminal(group: libc::pid_t) {
     // SAFETY: none of the calls has memory effects. A process in the background would be stopped by SIGTTOU.
     unsafe {
         let before = libc::signal(libc::SIGTTOU, libc::SIG_IGN);
-        libc::tcsetpgrp(libc::STDIN_FILENO, group);
+        // The input may be a pipe.
+        let _ = (0..=2).any(|stream| libc::tcsetpgrp(stream, group) == 0);
         libc::signal(libc::SIGTTOU, before);
     }
 }

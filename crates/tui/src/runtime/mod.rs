@@ -52,13 +52,13 @@ pub use terminal_caps::{Environment, Terminal, terminal_checks};
 
 use crate::app::Settings;
 use crate::session::catalog::Origin;
-use crate::session::msg::Effect;
 use crate::session::saved_tabs::TabsFile;
 use drive::{Drive, LoopOptions, sleep_until};
 use frames::Frames;
 use runtail_core::config::{Config, Notify, Profile, Watch};
+use runtail_core::text::clean_lines;
 use signals::Signals;
-use std::io;
+use std::io::{self, Write};
 use std::time::Duration;
 use terminal::Screen;
 
@@ -146,12 +146,17 @@ pub async fn run(options: Options) -> io::Result<Ended> {
     terminal::install_panic_hook();
     let mut signals = Signals::new()?;
     fatal::catch();
+    let mut problems = Vec::new();
     let result = match Screen::enter() {
-        Ok(mut screen) => run_loop(options, &mut screen, &mut signals).await,
+        Ok(mut screen) => run_loop(options, &mut screen, &mut signals, &mut problems).await,
         Err(error) => Err(error),
     };
     // `enter` may have failed after it had changed some of the terminal's modes.
     terminal::restore();
+    for problem in problems {
+        // Ignored: stderr may be the terminal that was closed.
+        let _ = writeln!(io::stderr(), "runtail: {}", clean_lines(&problem));
+    }
     match result {
         // The errors after a terminal window was closed or its connection was lost.
         Err(e)
@@ -168,7 +173,12 @@ pub async fn run(options: Options) -> io::Result<Ended> {
 /// The error number for reading or writing a terminal whose other end is closed; the same on every Unix.
 const EIO: i32 = 5;
 
-async fn run_loop(mut options: Options, screen: &mut Screen, signals: &mut Signals) -> io::Result<Ended> {
+async fn run_loop(
+    mut options: Options,
+    screen: &mut Screen,
+    signals: &mut Signals,
+    problems: &mut Vec<String>,
+) -> io::Result<Ended> {
     let loop_options = LoopOptions {
         notify: options.notify,
         test_panic: options.test_panic.take(),
@@ -181,26 +191,10 @@ async fn run_loop(mut options: Options, screen: &mut Screen, signals: &mut Signa
         Err(error) => Err(error),
     };
     frames.log();
-    finish_recordings(&mut dashboard).await;
+    *problems = dashboard.finish_files(FINISH_TIMEOUT).await;
     dashboard.save_tabs();
     ended
 }
 
-/// How long to wait for recordings when the dashboard ends.
-const RECORDING_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Finishes the recordings, so that their files are complete.
-async fn finish_recordings(dashboard: &mut Dashboard) {
-    let timeout = tokio::time::sleep(RECORDING_TIMEOUT);
-    tokio::pin!(timeout);
-    let mut pending = dashboard.app.end_recordings();
-    while dashboard.app.is_recording() {
-        for effect in pending.drain(..).filter(|effect| matches!(effect, Effect::File(..))) {
-            dashboard.perform(effect);
-        }
-        tokio::select! {
-            msg = dashboard.next_message() => pending = dashboard.update(msg),
-            () = &mut timeout => return,
-        }
-    }
-}
+/// How long the dashboard writes recordings and exports to their end before it ends.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(10);

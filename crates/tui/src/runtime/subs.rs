@@ -30,7 +30,7 @@ const CONFIG_CHECK: Duration = Duration::from_secs(1);
 /// Runs subscriptions and effects as tasks.
 pub struct Runner {
     pub(super) services: Arc<Services>,
-    out: mpsc::Sender<Msg>,
+    pub(super) out: mpsc::Sender<Msg>,
     running: BTreeMap<SubscriptionId, Running>,
     tasks: JoinSet<()>,
     max_event: u64,

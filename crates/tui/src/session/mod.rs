@@ -170,9 +170,10 @@ impl Session {
         }
     }
 
-    /// Returns whether a server is only asked while it is open, because each request wakes it or its profile isn't polled.
+    /// Returns whether a server is only asked while it is open, because each request wakes it or it isn't polled.
     pub fn is_quiet(&self, server: &ServerRef) -> bool {
-        self.serverless.contains(server) || self.profile(&server.profile).is_some_and(|profile| profile.is_unpolled)
+        self.serverless.contains(server)
+            || self.profile(&server.profile).is_some_and(|profile| profile.is_quiet(&server.name))
     }
 
     /// Returns a profile in use by its name.

@@ -21,6 +21,8 @@ pub struct ProfileState {
     pub read_only: bool,
     /// Whether its servers are only asked what the user asks.
     pub is_unpolled: bool,
+    /// The names of those that are only asked what the user asks.
+    pub unpolled: Vec<String>,
     /// Why it is read-only.
     pub sealed: Option<String>,
     /// Whether its label says production.
@@ -64,6 +66,7 @@ impl ProfileState {
             label: profile.label.clone(),
             read_only: profile.is_read_only(),
             is_unpolled: profile.is_unpolled,
+            unpolled: profile.unpolled.clone(),
             sealed: profile.sealed.clone(),
             production: profile.is_production(),
             control_plane: profile.control_plane.is_some(),
@@ -71,6 +74,11 @@ impl ProfileState {
             epoch: generation,
             ..ProfileState::default()
         }
+    }
+
+    /// Returns whether a server is only asked what the user asks.
+    pub fn is_quiet(&self, server: &str) -> bool {
+        self.is_unpolled || self.unpolled.iter().any(|name| name == server)
     }
 
     /// Returns a short name: the region's tag, or the profile's name if the region is a host.

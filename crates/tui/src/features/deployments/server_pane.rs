@@ -13,7 +13,7 @@ use runtail_core::text;
 const OTHER_LINES: usize = 4;
 
 /// Says that a server was not asked.
-pub(super) const UNPOLLED: &str = "Not asked: its profile has `poll = false`. Open it to ask it.";
+pub(super) const UNPOLLED: &str = "Not asked, because of `poll = false`. Open it to ask it.";
 
 /// Draws the selected server.
 pub(super) fn server(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {

@@ -281,9 +281,9 @@ pub(super) fn about_state(cx: &Cx<'_>, row: &Row) -> Option<String> {
     Some(if row.url.is_some() { meaning.into() } else { format!("{meaning} {NO_URL}") })
 }
 
-/// Returns whether the servers of its profile are only asked what the user asks.
+/// Returns whether its server is only asked what the user asks.
 pub(super) fn is_unpolled(cx: &Cx<'_>, row: &Row) -> bool {
-    cx.session.profiles.get(row.profile).is_some_and(|profile| profile.is_unpolled)
+    cx.session.profiles.get(row.profile).is_some_and(|profile| profile.is_quiet(&row.name))
 }
 
 /// An agent server without a control plane.

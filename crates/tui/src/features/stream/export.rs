@@ -69,7 +69,7 @@ pub struct Export {
     stream: u64,
     view: View,
     format: Format,
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// The next entry, and the end of the entries (exclusive).
     next: u64,
     end: u64,

@@ -91,6 +91,12 @@ fn note(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
     if !viewer.server.has_address() && viewer.is_open() {
         return Some(Line::dim(&waiting_for_list(viewer, cx)));
     }
+    let is_serverless = cx.session.serverless.contains(&viewer.server);
+    if viewer.is_asleep {
+        let why = if is_serverless { "reading this page wakes a serverless deployment" } else { "`poll = false`" };
+        let key = cx.session.key("app.refresh");
+        return Some(Line::dim(&format!("Not connected, because {why}. {key} connects.")));
+    }
     let shows_state = viewer.shown().iter().any(|(view, _)| *view == View::State);
     match &viewer.connection {
         ConnectionState::Retrying { why, .. } => Some(Line::dim(why)),
@@ -108,12 +114,16 @@ fn note(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
             let retry = key.map(|key| format!(" Press {key} to retry.")).unwrap_or_default();
             Some(Line::dim(&format!("Couldn't load the state ({why}). Showing the stream only.{retry}")))
         }
-        _ if shows_state => views::state::about(viewer, width.into(), &cx.session.settings.tz),
+        _ if shows_state => {
+            let line = views::state::about(viewer, width.into(), &cx.session.settings.tz);
+            let awake = "keeps a serverless deployment awake";
+            line.map(|line| if viewer.is_open() && is_serverless { line.right(Tone::Dim, awake) } else { line })
+        }
         ConnectionState::Ended(end) if explains_end(viewer, end) => {
             let tone = if end.outcome == Outcome::Error { Tone::Bad } else { Tone::Dim };
             Some(Line::of(tone, end.detail.as_deref().unwrap_or_default()))
         }
-        _ if viewer.is_open() && cx.session.serverless.contains(&viewer.server) => {
+        _ if viewer.is_open() && is_serverless => {
             let key = cx.session.keymap.hints_of(["stream.close"].iter(), cx.session.settings.ascii).pop();
             let hint = key.map(|(key, _)| format!(" {key} closes it.")).unwrap_or_default();
             Some(Line::dim(&format!("This page keeps a serverless deployment awake.{hint}")))

@@ -35,6 +35,9 @@ pub struct Recording {
     step: Step,
     /// Whether to stop at the newest event.
     stopping: bool,
+    /// Whether nothing more is written but the end, and how many events it therefore lacks.
+    is_cut: bool,
+    missing: u64,
     has_end: bool,
 }
 
@@ -56,6 +59,10 @@ impl Recording {
             false => newest(),
         };
         let mut part = Part::default();
+        if self.is_cut && self.next < end {
+            self.missing = event_log.number_of(end).0 - event_log.number_of(self.next).0;
+            return part;
+        }
         while !part.is_full() && !self.has_end {
             let record = match event_log.mark(self.next_mark) {
                 Some((number, mark)) if mark.after < self.next && number < end_mark => {
@@ -107,6 +114,10 @@ impl Recording {
     /// Returns the final record of a recording whose stream continues, or ended without a record.
     fn final_record(&mut self, now: Timestamp, viewer: Option<&Viewer>) -> Record {
         let (outcome, why) = match viewer.map(|viewer| &viewer.connection) {
+            _ if self.missing > 0 => {
+                let missing = count(self.missing);
+                (Outcome::Detached, format!("the dashboard ended before the newest {missing} events were written"))
+            }
             Some(ConnectionState::Failed(error)) => (Outcome::Unknown, error.to_string()),
             _ => (Outcome::Detached, "recording stopped; the stream continued".to_string()),
         };
@@ -153,6 +164,8 @@ impl StreamState {
                     size: 0,
                     step: Step::Busy,
                     stopping: false,
+                    is_cut: false,
+                    missing: 0,
                     has_end: false,
                 });
                 Effect::File(number, FileStep::Record(path.into())).into()
@@ -186,9 +199,12 @@ impl StreamState {
         let path = clean(&recording.path.display().to_string()).into_owned();
         Some(match (result, recording.step) {
             (Ok(size), Step::Finishing) => {
-                let text = format!("Recorded {} events, {}, to {path}", count(recording.totals.events), bytes(*size));
+                let (events, missing) = (count(recording.totals.events), recording.missing);
                 self.recordings.remove(at);
-                Requests::info(text)
+                match missing {
+                    0 => Requests::info(format!("Recorded {events} events, {}, to {path}", bytes(*size))),
+                    _ => Requests::error(format!("{path} has {events} events and lacks the newest {}", count(missing))),
+                }
             }
             (Ok(size), _) => {
                 recording.size = *size;
@@ -212,9 +228,16 @@ impl StreamState {
         self.write_recordings(now)
     }
 
-    /// Returns whether a recording is in progress.
-    pub fn is_recording(&self) -> bool {
-        !self.recordings.is_empty()
+    /// Ends all recordings without the events that are not written yet.
+    pub fn cut_recordings(&mut self, now: Timestamp) -> Vec<Effect> {
+        self.recordings.iter_mut().for_each(|recording| recording.is_cut = true);
+        self.write_recordings(now)
+    }
+
+    /// Returns the recordings and the export in progress.
+    pub fn unfinished_files(&self) -> impl Iterator<Item = &PathBuf> {
+        let export = self.export.iter().map(|export| &export.path);
+        self.recordings.iter().map(|recording| &recording.path).chain(export)
     }
 
     /// Writes the new records of each recording whose file is ready.

@@ -131,7 +131,7 @@ impl Streams {
         if other == at {
             return;
         }
-        self.open[other].is_preview = false;
+        (self.open[other].is_preview, self.open[other].is_asleep) = (false, false);
         self.open[at].is_preview = false;
         self.open[at].beside = Some(Beside { stream, is_shown: true, is_focused: false, is_zoomed: false });
     }
@@ -230,6 +230,9 @@ impl Streams {
     pub fn show(&mut self, at: usize) {
         self.shown = Some(at).filter(|at| *at < self.open.len());
         self.focus_partner(false);
+        if let Some(viewer) = self.open.get_mut(at) {
+            viewer.is_asleep = false;
+        }
     }
 
     /// Shows the list instead of a tab.

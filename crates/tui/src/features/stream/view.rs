@@ -208,7 +208,8 @@ fn empty_view_text(viewer: &Viewer, view: View) -> (Tone, String) {
     }
     let status = viewer.shown_status();
     if viewer.has_thread() && *status == ThreadStatus::Loading {
-        return (Tone::Dim, "Loading state…".into());
+        let text = if viewer.is_asleep { "" } else { "Loading state…" };
+        return (Tone::Dim, text.into());
     }
     // What was never read isn't empty.
     if viewer.has_only_snapshots()

@@ -166,7 +166,10 @@ impl Component for StreamState {
     }
 
     fn subscriptions(&self, _cx: &Cx<'_>, out: &mut Vec<Subscription>) {
-        for viewer in self.tabs.all().iter().filter(|viewer| viewer.server.has_address() && !viewer.is_parked) {
+        for viewer in self.tabs.all().iter().filter(|viewer| viewer.server.has_address()) {
+            if viewer.is_parked || viewer.is_asleep {
+                continue;
+            }
             // An ended stream stays subscribed; its task has ended and does not restart.
             let landmark = SubscriptionKind::Stream(viewer.server.clone(), viewer.target.clone());
             out.push(Subscription::new(SubscriptionId::Stream(viewer.id), Epoch::default(), landmark));

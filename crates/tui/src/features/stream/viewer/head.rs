@@ -141,6 +141,9 @@ impl Viewer {
     /// Returns the badge of the thread as it is now, also during time travel.
     pub fn present_badge(&self, now: Timestamp) -> Line {
         let status = self.thread_status();
+        if self.is_asleep {
+            return Line::dim("not read");
+        }
         match self.cancelling.as_ref().filter(|_| status.is_active()) {
             Some(cancelling) => {
                 let asked = since(now, cancelling.since);
@@ -296,6 +299,7 @@ impl Viewer {
             ConnectionState::Connecting { .. } if self.is_recording() => {
                 line.with_moving("◐ ").with_plain("reading the recording")
             }
+            ConnectionState::Connecting { .. } if self.is_asleep => line.with_dim("○ not connected"),
             ConnectionState::Connecting { since, conn } => {
                 let again = if *conn > 1 { "reconnecting" } else { "connecting" };
                 line.with_moving("◐ ").with_plain(&format!("{again} {}", text::age(age(*since))))

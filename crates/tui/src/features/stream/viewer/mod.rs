@@ -237,6 +237,8 @@ pub struct Viewer {
     pub is_preview: bool,
     /// Whether it gave way in memory, and is read again once it is shown.
     pub(crate) is_parked: bool,
+    /// Whether it is a restored page that is not read until the user shows or refreshes it.
+    pub(crate) is_asleep: bool,
     /// Whether events are shown as received instead of summarized.
     pub as_received: bool,
     /// The time that ages on the screen count to.
@@ -314,6 +316,7 @@ impl Viewer {
             news: false,
             is_preview: false,
             is_parked: false,
+            is_asleep: false,
             as_received: false,
             now,
             tz,
