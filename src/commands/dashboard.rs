@@ -19,6 +19,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Runs the dashboard and returns its exit code.
 pub(crate) async fn run(globals: &Globals, replay: Option<PathBuf>, glance: bool) -> Result<Exit, Failure> {
     if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
+        // Of a closed terminal, the system says neither that it is one nor that it isn't.
+        if std::io::Error::last_os_error().raw_os_error() == Some(runtime::EIO) {
+            return Ok(Exit::Signal(1));
+        }
         return Err(Failure::usage(
             "the dashboard needs a terminal on stdin and stdout\n  \
              in a pipe or in CI, use a command such as `runtail deployments list` or `runtail tail`; see `runtail --help`",

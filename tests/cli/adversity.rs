@@ -161,6 +161,10 @@ fn exit_code_after_close(args: &[&str], shows: &str, at_rest: bool) -> Option<i3
 #[test]
 fn a_terminal_closed_without_a_signal_ends_the_dashboard() {
     assert_eq!(exit_code_after_close(&["--demo"], "support-bot", false), Some(129), "the exit code of SIGHUP");
+    // In its first moments, too: before it has looked at its terminal, and while it takes it.
+    for shows in ["", "\u{1b}"] {
+        assert_eq!(exit_code_after_close(&["--demo"], shows, false), Some(129), "closed after {shows:?}");
+    }
     // On a screen that does not change nothing is written, so a failed write cannot reveal the closed terminal.
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("still.jsonl");

@@ -5,7 +5,8 @@ use runtail_api::{Kind, RunStart, StartGuard, ThreadQuery};
 use runtail_core::model::RunCreate;
 use runtail_sim::{Options, Scenario, Sim};
 use runtail_stream::{
-    Item, JoinTransport, Outcome, Record, RunFollowing, RunTransport, SourceOptions, Target, follow_thread,
+    Item, JoinTransport, Outcome, Record, RunFollowing, RunTransport, SourceOptions, Target, follow_run_and_thread,
+    follow_thread,
 };
 use runtail_testkit::common::follow::{collect, end};
 use runtail_testkit::common::{Seen, Server, json, profile, response};
@@ -181,26 +182,73 @@ async fn runs_succeed_on_a_server_that_refuses_other_fields() {
     }
 }
 
+/// Returns a contract-only server of a port that is free for it and the control plane before it.
+async fn with_port(options: &Options) -> (Sim, u16) {
+    for port in (20_000..60_000).skip(std::process::id() as usize % 20_000).step_by(2) {
+        if let Ok(sim) = Sim::start(Options { port: Some(port), ..options.clone() }).await {
+            return (sim, port);
+        }
+    }
+    panic!("no free port");
+}
+
+/// Starts it again, with nothing of what it knew.
+async fn restarted(options: &Options, port: u16) -> Sim {
+    loop {
+        match Sim::start(Options { port: Some(port), ..options.clone() }).await {
+            Ok(sim) => return sim,
+            // The stopped one still has the port.
+            Err(_) => tokio::task::yield_now().await,
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_run_whose_server_stopped_has_an_unknown_outcome() {
-    for target in [Target::NewThread, Target::Stateless] {
-        let sim = Sim::start(Options { speed: 1.0, ..contract() }).await.unwrap();
+    let new = Target::NewThread;
+    for (target, restarts, page) in
+        [(new.clone(), false, false), (Target::Stateless, false, false), (new.clone(), true, false), (new, true, true)]
+    {
+        let options = Options { speed: 1.0, ..contract() };
+        let (sim, port) = with_port(&options).await;
         let body =
             RunCreate { assistant_id: "slow".into(), input: Some(value!({"seconds": 60})), ..RunCreate::default() };
-        let is_stateless = target == Target::Stateless;
+        let how = format!("{target:?}, restarts: {restarts}, page: {page}");
         let (sender, mut receiver) = tokio::sync::mpsc::channel(8);
         let short = std::time::Duration::from_millis(2);
         let retries = runtail_stream::Retries { base: short, cap: short, ..runtail_stream::Retries::default() };
-        let options = SourceOptions { retries, ..SourceOptions::default() };
-        tokio::spawn(runtail_stream::follow(RunTransport::new(client(&sim), target, body), options, sender));
-        let (mut items, mut sim) = (Vec::new(), Some(sim));
+        let of_source = SourceOptions { retries, ..SourceOptions::default() };
+        let run = RunTransport::new(client(&sim), target, body);
+        // The page follows the thread behind the run.
+        match page {
+            true => {
+                let follow = follow_run_and_thread(client(&sim), run, RunFollowing::default(), of_source, sender);
+                tokio::spawn(follow)
+            }
+            false => tokio::spawn(runtail_stream::follow(run, of_source, sender)),
+        };
+        let (mut items, mut first, mut second) = (Vec::new(), Some(sim), None);
+        let ended = |items: &[Item]| {
+            items.iter().find_map(|item| match item {
+                Item::Record(Record::Run(run)) => run.outcome,
+                Item::Record(Record::End(end)) => Some(end.outcome),
+                _ => None,
+            })
+        };
         while let Some(batch) = receiver.recv().await {
             items.extend(batch);
+            if ended(&items).is_some() {
+                break;
+            }
             // It closes its connections cleanly.
-            if items.iter().any(|item| matches!(item, Item::Record(Record::Event(_)))) {
-                drop(sim.take());
+            if first.is_some() && items.iter().any(|item| matches!(item, Item::Record(Record::Event(_)))) {
+                drop(first.take());
+                if restarts {
+                    second = Some(restarted(&options, port).await);
+                }
             }
         }
-        assert_eq!(end(&items).outcome, Outcome::Unknown, "stateless: {is_stateless}, {items:?}");
+        assert_eq!(ended(&items), Some(Outcome::Unknown), "{how}: {items:?}");
+        drop(second);
     }
 }

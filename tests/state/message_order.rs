@@ -137,6 +137,30 @@ fn captured_threads_have_one_order() {
 }
 
 #[test]
+fn a_message_is_shown_once_whose_id_was_random_during_its_step() {
+    let mut thread = Thread::captured("aegra-early");
+    let how = How { modes: &ALL, has_ids: true };
+    let state = thread.state.clone();
+    thread.state = "{}".into();
+    let live = thread.shown(0, 0, false, &how);
+    assert_eq!(live.len(), 4, "{live:#?}");
+    // The page reads the state of the first step while it starts the run, so the answer comes between any two events.
+    thread.state = state;
+    for at in 0..=thread.events.len() {
+        assert_eq!(thread.shown(0, at, false, &how), live, "state before event {at}");
+    }
+    // Another message with the same text is another one: the model has already answered it.
+    let again = r#"{"content":"Again","type":"human","id":"again"},{"content":"Yes","type":"ai","id":"yes"}"#;
+    let state =
+        |human: &str| json!({"values": {"messages": serde_json::from_str::<Value>(&format!("[{human}]")).unwrap()}});
+    thread.events.truncate(2);
+    thread.events.push(("values".into(), vec![], None, state(again)["values"].to_string()));
+    thread.state = state(&again.replace("\"again", "\"other").replace("\"yes", "\"no")).to_string();
+    let shown = thread.shown(0, 9, false, &how);
+    assert!(shown.iter().any(|line| line.starts_with("other")) && shown.iter().any(|line| line.starts_with("again")));
+}
+
+#[test]
 fn dropped_messages_stay_before_what_replaced_them() {
     let list = Thread::captured("trimmed").check("trimmed", &How { modes: &ALL, has_ids: true });
     let words: Vec<_> = list.iter().map(|line| line.split_once(' ').unwrap().1).collect();

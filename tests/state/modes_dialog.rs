@@ -2,7 +2,7 @@
 
 use runtail_api::{ServerInfo, ServerKind};
 use runtail_core::model::RunCreate;
-use runtail_stream::{Item, Outcome, RunStreamOptions, Target};
+use runtail_stream::{Item, Outcome, Record, RunRecord, RunStreamOptions, Target};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::subscriptions;
 use runtail_tui::session::msg::{Effect, EffectResult, StreamTarget, SubscriptionId};
@@ -112,6 +112,24 @@ fn unsupported_mode_changes_are_refused_without_a_request() {
     dash.app.open_stream(StreamTarget::Start { on: Target::Stateless, body: Arc::new(body) });
     dash.keys("M<Enter>");
     assert!(dash.screen().contains("a stateless run can't be joined again"), "{}", dash.screen());
+}
+
+#[test]
+fn a_page_that_follows_the_thread_of_its_own_run_keeps_its_modes() {
+    let mut dash = demo_like((100, 30));
+    dash.open_thread();
+    let modes = vec!["values".into(), "updates".into()];
+    let body = RunCreate { assistant_id: "a".into(), stream_mode: modes, ..RunCreate::default() };
+    dash.app.open_stream(StreamTarget::Start { on: Target::Thread("t-1".into()), body: Arc::new(body) });
+    dash.keys("M");
+    assert!(dash.body().contains("Reconnects at the current position"), "{}", dash.screen());
+    dash.keys("<Esc>");
+    let run = RunRecord { at: dash.now, run_id: "r-1".into(), status: "success".into(), ..RunRecord::default() };
+    dash.items(vec![Item::Record(Record::Run(run))]);
+    dash.keys("M");
+    assert!(dash.body().contains("the page follows its thread"), "{}", dash.screen());
+    dash.keys("<Down> <Enter>");
+    assert!(dash.screen().contains("The modes are unchanged"), "{}", dash.screen());
 }
 
 #[test]

@@ -327,6 +327,14 @@ impl AgentServer {
         self.http.open(Method::GET, url, None, last_event_id).await
     }
 
+    /// Returns whether the server has the call that joins a run, and not this run. Both missing are a 404, but not for `OPTIONS`.
+    pub async fn forgot_run(&self, thread: &str, run: &str) -> bool {
+        let Ok(url) = self.url(&Method::GET, &["threads", thread, "runs", run, "stream"]) else { return false };
+        let is_missing = |answer: Result<EventStream, ApiError>| answer.is_err_and(|error| error.status() == Some(404));
+        is_missing(self.http.open(Method::GET, url.clone(), None, None).await)
+            && !is_missing(self.http.open(Method::OPTIONS, url, None, None).await)
+    }
+
     /// Returns the error of a stream that could not be opened. `path` is relative to the server's base.
     pub fn refuse_stream(&self, path: &[&str], kind: Kind, detail: &str) -> ApiError {
         let at = match self.url(&Method::GET, path) {

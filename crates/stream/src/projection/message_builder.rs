@@ -33,6 +33,15 @@ impl MessagePayload<'_> {
             (kind, _) => Role::of(kind),
         }
     }
+
+    /// Returns the text of its content.
+    pub(super) fn text(&self) -> String {
+        let mut content = Content::default();
+        for piece in self.content.map(pieces).unwrap_or_default() {
+            content.push(piece);
+        }
+        content.text
+    }
 }
 
 impl Messages {
@@ -265,7 +274,7 @@ impl Messages {
             return None;
         }
         let known = match message.id.some() {
-            Some(id) => self.find(id).or_else(|| self.adopt(id, || content_fingerprint(message))),
+            Some(id) => self.find(id).or(context.renamed).or_else(|| self.adopt(id, || content_fingerprint(message))),
             None => self.find_unnamed(content_fingerprint(message), nth).or_else(|| self.find_loaded(message)),
         };
         let i = known.unwrap_or_else(|| {

@@ -1,10 +1,13 @@
 //! Lists of messages: states of the root graph, the server's state, and what nodes write.
 
+use super::message::{Message, Role};
 use super::messages::{EventContext, Messages, fingerprint};
 use super::order::Neighbors;
 use super::status::Origins;
 use crate::Seq;
-use crate::protocol::{Fields, Items, MESSAGES, MessageId, MessageOrigin, Payload, StateMessages, Text, text};
+use crate::protocol::{
+    Fields, Items, MESSAGES, MessageId, MessageOrigin, MessagePayload, Payload, StateMessages, Text, text,
+};
 use jiff::Timestamp;
 use runtail_core::json;
 use serde_json::value::RawValue;
@@ -158,6 +161,7 @@ impl Messages {
             if context.in_state {
                 let after = self.next_known(list, n, &mut next_known);
                 context.neighbors = Neighbors { before: current.last().map(|(_, number)| *number), after };
+                context.renamed = self.rename(list, n, &context);
             }
             if let Some(origins) = origins {
                 let id = json::from_str::<MessageId<'_>>(raw.get()).ok().and_then(|message| message.id);
@@ -175,6 +179,34 @@ impl Messages {
             self.order.streamed = context.placed.filter(|_| context.is_timed).max(self.order.streamed);
         }
         current
+    }
+
+    /// Finds a message of a state that the last state had under another id, and gives it its new one. Aegra gives what a step
+    /// wrote without an id, such as the user's message, a new random id whenever a client reads the state during the step.
+    fn rename(&mut self, list: &[&RawValue], n: usize, context: &EventContext) -> Option<usize> {
+        fn read(raw: &RawValue) -> Option<MessagePayload<'_>> {
+            json::from_str(raw.get()).ok()
+        }
+        let number = self.last_state.get(n)?.1;
+        let message = read(list[n])?;
+        let id = message.id.some().filter(|id| self.find(id).is_none())?;
+        let known = self.get(number).filter(|_| context.neighbors.after != Some(number))?;
+        let is_same = known.role == message.role()
+            && known.tool_call_id.as_deref() == message.tool_call_id.some()
+            && known.text == message.text();
+        // Such messages are the last ones of a state. A model's message has an id of its own.
+        let was_random = |m: &Message| m.is_unseen() && m.role != Role::Ai;
+        let are_random =
+            || context.is_snapshot && !list[n..].iter().any(|raw| read(raw).is_some_and(|m| m.role() == Role::Ai));
+        let were_random = || self.last_state[n..].iter().all(|(_, number)| self.get(*number).is_some_and(was_random));
+        if !is_same || !(are_random() || were_random()) {
+            return None;
+        }
+        let i = usize::try_from(number.checked_sub(self.evicted())?).ok()?;
+        if known.is_unseen() {
+            self.set_id(i, id);
+        }
+        Some(i)
     }
 
     /// Returns the first known message behind a position of a list. `cache` has the last answer and its position.

@@ -46,6 +46,8 @@ pub(super) struct EventContext {
     pub in_state: bool,
     /// The neighbors of the current message in its list.
     pub neighbors: Neighbors,
+    /// The index of the current message if it is known by another id.
+    pub renamed: Option<usize>,
 }
 
 /// Where a message comes from.
@@ -269,6 +271,15 @@ impl Messages {
         self.index.get(stem(id)).copied()
     }
 
+    /// Gives a message another id.
+    pub(super) fn set_id(&mut self, i: usize, id: &str) {
+        let Some(message) = self.items.get_mut(i) else { return };
+        if let Some(old) = message.id.replace(id.into()) {
+            self.index.remove(stem(&old));
+        }
+        self.index.insert(stem(id).into(), i);
+    }
+
     /// Adds a message and returns its index.
     pub(super) fn add(&mut self, id: Option<&str>, role: Role, context: &EventContext) -> usize {
         if self.items.len() >= MAX_MESSAGES {
@@ -350,8 +361,7 @@ impl Messages {
             return None;
         }
         self.unnamed.get_mut(&fingerprint)?.remove(0);
-        self.index.insert(stem(id).into(), i);
-        self.items.get_mut(i)?.id = Some(id.into());
+        self.set_id(i, id);
         Some(i)
     }
 

@@ -39,7 +39,7 @@ pub(super) struct Neighbors {
 
 impl Message {
     /// Returns whether only a snapshot has shown it: the stream may have missed it, or may still replay it.
-    fn is_unseen(&self) -> bool {
+    pub(super) fn is_unseen(&self) -> bool {
         self.is_loaded && !self.is_streamed
     }
 }

@@ -22,10 +22,15 @@ impl<L: Transport> Source<L> {
             return Phase::Resuming(None);
         }
         self.closes += 1;
-        let (run_state, answered_at_once) = match self.run_state(closed).await {
+        let (mut run_state, answered_at_once) = match self.run_state(closed).await {
             Ok(run_state) => run_state,
             Err(detail) => return Phase::Ended(state.end_or_unknown(detail)),
         };
+        let has_end_event = self.live_error.is_some() || self.has_end;
+        if run_state == RunState::StatusUnsupported && !has_end_event && self.transport.is_run_forgotten().await {
+            let why = "the server no longer has the run: it was restarted, or the run was deleted";
+            run_state = RunState::NotFound(Outcome::Unknown, Some(why.into()));
+        }
         if run_state == RunState::Active {
             self.report_silence();
         }
@@ -34,7 +39,7 @@ impl<L: Transport> Source<L> {
             closed,
             run_state,
             answered_at_once,
-            has_end_event: self.live_error.is_some() || self.has_end,
+            has_end_event,
             is_first_close: self.closes == 1,
             has_event: self.has_event,
             has_more: self.replayable > self.replayable_before,

@@ -33,6 +33,11 @@ pub trait Transport: Send {
     /// Returns the run's state after a connection closed.
     fn run_state(&mut self) -> impl Future<Output = Result<RunState, ApiError>> + Send;
 
+    /// Returns whether a server that shows no status of runs no longer has this one.
+    fn is_run_forgotten(&mut self) -> impl Future<Output = bool> + Send {
+        std::future::ready(false)
+    }
+
     /// Returns how the run was joined, once it was. `None` for a run that we started, because no earlier events can be
     /// missing.
     fn joining(&self) -> Option<Joining> {

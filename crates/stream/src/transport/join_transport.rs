@@ -104,6 +104,10 @@ impl Transport for JoinTransport {
         run_state(&self.server, &self.thread, &self.run, &mut self.kind).await
     }
 
+    async fn is_run_forgotten(&mut self) -> bool {
+        self.server.forgot_run(&self.thread, &self.run).await
+    }
+
     fn joining(&self) -> Option<Joining> {
         self.joining
     }

@@ -287,6 +287,13 @@ impl Transport for RunTransport {
         }
     }
 
+    async fn is_run_forgotten(&mut self) -> bool {
+        match (&self.start, &self.thread) {
+            (Start::Run(run), Some(thread)) => self.server.forgot_run(thread, run).await,
+            _ => false,
+        }
+    }
+
     fn on_run_id(&mut self, run_id: &str) {
         if matches!(self.start, Start::Unnamed) && self.thread.is_some() {
             self.start = Start::Run(run_id.into());

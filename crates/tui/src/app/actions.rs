@@ -37,6 +37,7 @@ impl App {
             Action::Suspend => return vec![Effect::Suspend],
             Action::Redraw => return vec![Effect::Redraw],
             Action::Freeze => self.frozen = !self.frozen,
+            Action::Copy | Action::CopyPath if self.is_selection_unseen => self.explain_unseen_selection(),
             Action::Copy => {
                 let text = self.with_focus(|component, _| component.copied()).flatten();
                 return text.map(|text| self.copy(&text)).unwrap_or_default();
@@ -75,7 +76,7 @@ impl App {
             {
                 self.begin_typing()
             }
-            _ if self.is_selection_unseen && action.concerns_selection() => self.explain_unseen_selection(),
+            _ if self.is_selection_unseen && action.concerns_selection(context) => self.explain_unseen_selection(),
             _ => {
                 let requests = self.component_requests(context, |component, cx| component.action(cx, action));
                 return self.apply(requests);

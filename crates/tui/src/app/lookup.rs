@@ -12,7 +12,7 @@ use crate::session::Lookup;
 use crate::session::compare::SideRef;
 use crate::session::destination::ArgumentKind;
 use crate::session::loaded::Loaded;
-use crate::session::msg::{RevisionRef, ServerRef, ThreadRef};
+use crate::session::msg::{RevisionRef, ServerRef, StreamTarget, ThreadRef};
 use crate::session::profile::{Health, ProfileState};
 use crate::session::thread::{ModesView, Offers, ThreadView};
 use crate::session::threads_known::ThreadsKnown;
@@ -315,6 +315,7 @@ impl Lookup for App {
             run_id: viewer.run_id.clone(),
             server: viewer.server.clone(),
             is_open: viewer.is_open(),
+            follows_thread: viewer.modes.follows_thread && matches!(viewer.target, StreamTarget::Start { .. }),
             wanted: viewer.modes.wanted.clone(),
             terms: viewer.modes.terms.clone(),
         })

@@ -313,13 +313,38 @@ impl Action {
         matches!(self, Action::Freeze | Action::QuitNow | Action::Suspend | Action::Redraw)
     }
 
-    /// Returns whether the action may concern the selected row. Only then it waits until a frame has shown that row.
-    pub(crate) fn concerns_selection(self) -> bool {
-        !matches!(self, Action::Threads | Action::Assistants | Action::Sort)
+    /// Returns whether the action acts on the selected row of a list. Only then it waits until a frame has shown that row.
+    pub(crate) fn concerns_selection(self, context: Context) -> bool {
+        use Action::*;
+        // In a thread, the digits show its views. Elsewhere they show something of the row.
+        let is_of_page = matches!(self, NextProfile | PrevProfile | Discover)
+            || context == Context::Stream && (View1..=View0).contains(&self);
+        !self.is_of_list() && !is_of_page
     }
 
     /// Returns whether the action sends a request, rather than opening the dialog that does.
     pub(crate) fn sends(self) -> bool {
         matches!(self, Action::Send | Action::Start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::keymap::BINDINGS;
+    use super::*;
+
+    #[test]
+    fn only_actions_that_leave_the_row_alone_work_on_an_unseen_selection() {
+        use Context::*;
+        let lists = [Deployments, Revisions, Server, Inbox, Browse, Records, Profiles, Journal, Glance];
+        let exempt =
+            BINDINGS.iter().filter(|row| lists.contains(&row.context) && !row.action.concerns_selection(row.context));
+        assert_eq!(
+            exempt.map(|row| row.id).collect::<Vec<_>>().join(" "),
+            "deployments.create deployments.sort deployments.reverse deployments.filter \
+             server.threads server.assistants server.mark_all server.sort server.filter inbox.answer_rules inbox.filter \
+             records.create records.filter profiles.add profiles.save \
+             browse.profile browse.back_profile browse.filter browse.create browse.discover"
+        );
     }
 }

@@ -171,7 +171,7 @@ pub async fn run(options: Options) -> io::Result<Ended> {
 }
 
 /// The error number for reading or writing a terminal whose other end is closed; the same on every Unix.
-const EIO: i32 = 5;
+pub const EIO: i32 = 5;
 
 async fn run_loop(
     mut options: Options,

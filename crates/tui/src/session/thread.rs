@@ -88,6 +88,8 @@ pub struct ModesView {
     pub server: ServerRef,
     /// Whether it is still open.
     pub is_open: bool,
+    /// Whether its own run has ended, and it shows the later ones of the thread.
+    pub follows_thread: bool,
     /// The requested modes; empty for all.
     pub wanted: Vec<String>,
     /// The modes that the run was started with, once they are known.

@@ -9,7 +9,7 @@ use crate::session::thread::ModesView;
 use crate::session::{Component, Cx, Request, Requests};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
-use runtail_stream::{Item, RUN_MODES, RunStreamOptions, THREAD_MODES, Target, reopening_refused};
+use runtail_stream::{Item, RUN_MODES, Record, RunStreamOptions, THREAD_MODES, Target, reopening_refused};
 
 /// The default modes of a thread stream.
 const THREAD_DEFAULTS: [&str; 2] = ["run_modes", "state_update"];
@@ -25,6 +25,8 @@ pub struct StreamModes {
     pub terms: Option<RunStreamOptions>,
     /// The modes that the last connection requested.
     requested: Vec<String>,
+    /// Whether the page has gone on from the run that it started to the later ones of its thread.
+    pub(crate) follows_thread: bool,
     /// Why the source refused a change of modes; cleared when it is shown.
     refused: Option<String>,
 }
@@ -37,7 +39,7 @@ impl StreamModes {
             StreamTarget::Join { .. } | StreamTarget::Recording { .. } => (Vec::new(), None),
             StreamTarget::Tail { .. } => (THREAD_DEFAULTS.map(str::to_string).to_vec(), None),
         };
-        StreamModes { requested: wanted.clone(), wanted, terms, refused: None }
+        StreamModes { requested: wanted.clone(), wanted, terms, ..StreamModes::default() }
     }
 
     /// Applies what the source reports about modes.
@@ -48,6 +50,7 @@ impl StreamModes {
                 self.refused = Some(why.clone());
                 self.wanted.clone_from(&self.requested);
             }
+            Item::Record(Record::Run(_)) => self.follows_thread = true,
             Item::Connecting { .. } => self.requested.clone_from(&self.wanted),
             _ => {}
         }
@@ -199,6 +202,9 @@ impl Component for ModesDialog {
 fn refusal_reason(cx: &Cx<'_>, view: &ModesView) -> Option<String> {
     if let StreamTarget::Start { on: Target::Stateless, .. } = view.target {
         return Some("a stateless run can't be joined again".into());
+    }
+    if view.is_open && view.follows_thread {
+        return Some("the run has ended, and the page follows its thread with all modes of each run".into());
     }
     let kind = cx.lookup.server_info(&view.server)?.value.as_ref()?.kind;
     let reason = reopening_refused(kind, view.terms.as_ref());
