@@ -76,7 +76,7 @@ async fn unexpected_responses_are_errors() {
     let error = listing(200, "text/html", "<!DOCTYPE html><html><head><title>Sign in</title>").await;
     assert_eq!(error.kind, Kind::Protocol);
     assert_eq!(error.detail, "HTML instead of JSON (“Sign in”): wrong URL or a proxy/login page?");
-    for body in ["{\"resources\": [", "", "3", "{\"resources\": 3}", "{\"resources\": [{\"name\": \"no id\"}]}"] {
+    for body in ["{\"resources\": [", "", "3", "{\"resources\": 3}"] {
         let error = listing(200, "application/json", body).await;
         assert_eq!(error.kind, Kind::Protocol, "{body}: {error}");
     }
