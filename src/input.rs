@@ -3,6 +3,7 @@
 use crate::exit::Failure;
 use runtail_core::config::files;
 use runtail_core::exact_json::{self, Unreadable};
+use runtail_core::json::half_in;
 use runtail_core::text;
 use serde_json::Value;
 use std::io::Read;
@@ -69,7 +70,7 @@ fn parse(title: &str, bytes: &[u8]) -> Result<Value, Failure> {
     if json.trim().is_empty() {
         return Err(Failure::usage(format!("{title} is empty; expected JSON such as {{\"messages\": []}}")));
     }
-    exact_json::parse(json).map_err(|unreadable| match unreadable {
+    let value = exact_json::parse(json).map_err(|unreadable| match unreadable {
         Unreadable::Invalid(error) => invalid(&title, json, &error),
         Unreadable::Inexact(inexact) => {
             let before = &json[..inexact.offset.min(json.len())];
@@ -78,7 +79,15 @@ fn parse(title: &str, bytes: &[u8]) -> Result<Value, Failure> {
             let shown = place(json, line, column);
             Failure::usage(format!("{title}: {inexact}, at line {line} column {column}\n{shown}"))
         }
-    })
+    })?;
+    // Servers refuse it, or store a thread that can't be read again.
+    match half_in(&value) {
+        None => Ok(value),
+        Some(at) => Err(Failure::usage(format!(
+            "{title}: half of a character in {}\n  an emoji was cut in two: complete or remove it",
+            text::clean(&at[1..])
+        ))),
+    }
 }
 
 fn invalid(title: &str, json: &str, error: &serde_json::Error) -> Failure {

@@ -85,6 +85,19 @@ async fn unexpected_responses_are_errors() {
     assert!(server.control().deployments(&DeploymentQuery::default()).await.unwrap().is_empty());
 }
 
+/// What was received may have half of a pair, and a body is made of what was received.
+#[tokio::test]
+async fn half_of_a_pair_is_not_sent() {
+    let server = Server::start(|_| json(200, "{}")).await;
+    let body = runtail_core::json::from_str(r#"{"values": {"a": ["Ship \ud83d"]}}"#).unwrap();
+    let error = server.agent().update_state("t", &body).await.unwrap_err();
+    assert_eq!(
+        (error.kind, &*error.detail),
+        (Kind::Refused, r"nothing was sent: half of a character in values.a.0 (\ud83d)")
+    );
+    assert!(server.seen().is_empty());
+}
+
 #[tokio::test]
 async fn redirects_are_not_followed() {
     let other = Server::start(|_| json(200, "{}")).await;
