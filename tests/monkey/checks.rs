@@ -204,10 +204,8 @@ impl ActionChecks {
             && w >= SMALLEST.0
             && h >= SMALLEST.1
         {
-            assert!(
-                text.contains("ctrl-s send") || text.contains("to confirm"),
-                "a dialog without a confirmation key: {text}"
-            );
+            let keys = ["ctrl-s send", "ctrl-s run", "to confirm"];
+            assert!(keys.iter().any(|key| text.contains(key)), "a dialog without a confirmation key: {text}");
             self.drawn.insert(confirm.number);
         }
     }
