@@ -133,6 +133,7 @@ fn add_missing(document: &mut Value) {
 
 /// Makes the document more exact.
 fn tighten(document: &mut Value) {
+    without_defaults(&mut document["components"]["schemas"]);
     for name in operations(document) {
         let operation = operation(document, &name);
         for (status, response) in operation["responses"].as_object_mut().expect("responses") {
@@ -153,6 +154,21 @@ fn tighten(document: &mut Value) {
                 schema["minItems"] = json!(1);
             }
         }
+    }
+}
+
+/// Removes the defaults of fields: Schemathesis takes a value for invalid if it only differs from a default.
+fn without_defaults(schemas: &mut Value) {
+    match schemas {
+        Value::Object(fields) => {
+            // A field may have this name, too; then it is a schema.
+            if fields.get("default").is_some_and(|default| default.get("type").is_none()) {
+                fields.remove("default");
+            }
+            fields.values_mut().for_each(without_defaults);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_defaults),
+        _ => {}
     }
 }
 
