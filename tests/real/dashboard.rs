@@ -297,7 +297,8 @@ fn a_pasted_thread_id_is_found_on_its_server() {
         let term = Term::spawn(&["--config", config.to_str().expect("UTF-8")], 140, 40);
         term.wait_for("lab-0");
         term.keys(&format!(":{thread}\r"));
-        term.wait_for(&format!("Found thread {} on lab-{n}", runtail_core::text::short_id(&thread)));
+        // Its page, because another notice may replace the one that it was found.
+        term.wait_for(&format!("lab-{n} › thread {}", runtail_core::text::short_id(&thread)));
         term.keys(":00000000-0000-4000-8000-000000000000\r");
         term.wait_for("was not found on lab-");
         let dead = format!("lab-{}: no connection", urls.len());
