@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use runtail_core::config::files;
 use runtail_core::exact_json::{self, Unreadable};
-use runtail_core::json::half_in;
+use runtail_core::json::{HALF_HINT, half_in};
 use runtail_core::text;
 use serde_json::Value;
 use std::io::Read;
@@ -83,10 +83,7 @@ fn parse(title: &str, bytes: &[u8]) -> Result<Value, Failure> {
     // Servers refuse it, or store a thread that can't be read again.
     match half_in(&value) {
         None => Ok(value),
-        Some(at) => Err(Failure::usage(format!(
-            "{title}: half of a character in {}\n  an emoji was cut in two: complete or remove it",
-            text::clean(&at[1..])
-        ))),
+        Some(at) => Err(Failure::usage(format!("{title}: half of a character in {}\n  {HALF_HINT}", text::clean(&at)))),
     }
 }
 

@@ -267,7 +267,7 @@ async fn candidates(site: &Site, name: &str) -> Result<Vec<Found>, ApiError> {
     if matching.is_empty() {
         // For installations whose ids are not UUIDs.
         matching.extend(by_id(name.to_string()).await?.map(found));
-        output::warn_of(&unread);
+        output::report_unread(&unread);
     }
     Ok(matching)
 }

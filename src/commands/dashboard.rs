@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Runs the dashboard and returns its exit code.
 pub(crate) async fn run(globals: &Globals, replay: Option<PathBuf>, glance: bool) -> Result<Exit, Failure> {
     if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
-        // Of a closed terminal, the system says neither that it is one nor that it isn't.
+        // `isatty` fails with this error for a terminal that was closed.
         if std::io::Error::last_os_error().raw_os_error() == Some(runtime::EIO) {
             return Ok(Exit::Signal(1));
         }

@@ -143,13 +143,13 @@ async fn list(context: &Context, options: List) -> Result<Exit, Failure> {
 /// Returns the rows of one profile. If the server can't list deployments, the pinned ones are fetched one by one; a
 /// missing one is a failure.
 async fn rows(site: &Site, query: &DeploymentQuery) -> Result<Listing<Value>, ApiError> {
-    let Some(control) = &site.control else { return Ok(Listing::new(Vec::new(), UnreadRows::default())) };
+    let Some(control) = &site.control else { return Ok(Listing::new(Vec::new(), UnreadRows::of("deployments"))) };
     let pinned = &site.profile.deployments;
     match control.deployment_rows(query).await {
         Err(e) if matches!(e.kind, Kind::NotFound | Kind::Status(405)) && !pinned.is_empty() => {}
         other => return other,
     }
-    let mut listing = Listing::new(Vec::new(), UnreadRows::default());
+    let mut listing = Listing::new(Vec::new(), UnreadRows::of("deployments"));
     let mut answers = stream::iter(pinned).map(|id| control.deployment_row(id)).buffered(MAX_CONCURRENCY);
     while let Some(answer) = answers.next().await {
         match answer {

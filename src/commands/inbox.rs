@@ -273,7 +273,7 @@ async fn targets(site: &Site, control: &ControlPlane, found: &mut Found) -> Vec<
         Err(error) if matches!(error.kind, Kind::NotFound | Kind::Status(405)) && !pinned.is_empty() => {
             let rows = stream::iter(pinned).map(|id| control.deployment_row(id));
             let mut rows = rows.buffered(ControlPlane::MAX_CONCURRENCY);
-            let mut listing = Listing::new(Vec::new(), UnreadRows::default());
+            let mut listing = Listing::new(Vec::new(), UnreadRows::of("deployments"));
             while let Some(answer) = rows.next().await {
                 match answer {
                     Ok(row) => listing.items.push(row),

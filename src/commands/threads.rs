@@ -5,7 +5,7 @@ use crate::commands::change::{Sending, acting};
 use crate::commands::{bulk, history_tree};
 use crate::context::Context;
 use crate::exit::{Exit, Failure, offered};
-use crate::output::{Column, Format, Output, cell, color, column, complain, status_column, time, warn_of};
+use crate::output::{Column, Format, Output, cell, color, column, complain, report_unread, status_column, time};
 use crate::resolve;
 use clap::{Args, Subcommand};
 use futures::StreamExt;
@@ -327,7 +327,7 @@ async fn found(
     let wanted = limit.saturating_add(offset);
     let found = server.find_all_threads(search, wanted, Timestamp::now()).await;
     let found = found.map_err(|error| Failure::of_optional(error, "searching threads"))?;
-    warn_of(&found.unread);
+    report_unread(&found.unread);
     if found.unchecked > 0 {
         complain(&format!("warning: {} threads can't be checked: this server's lists have no values", found.unchecked));
     }
@@ -355,7 +355,7 @@ async fn count(server: &AgentServer, search: &ThreadSearch) -> Result<Value, Fai
         return Ok(json!({"count": count, "complete": true}));
     }
     let found = server.find_all_threads(search, usize::MAX, Timestamp::now()).await.map_err(refused)?;
-    warn_of(&found.unread);
+    report_unread(&found.unread);
     let is_complete = found.is_complete && found.unchecked == 0;
     Ok(json!({"count": found.threads.len(), "complete": is_complete, "checked": found.scanned - found.unchecked}))
 }

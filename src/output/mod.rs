@@ -81,7 +81,7 @@ impl Output {
 
     /// Prints the rows of a list, and reports on stderr those that couldn't be read.
     pub fn listing(&self, listing: &Listing<Value>, columns: &[Column]) -> Result<(), Failure> {
-        warn_of(&listing.unread);
+        report_unread(&listing.unread);
         self.rows(&listing.items, columns)
     }
 
@@ -162,7 +162,7 @@ pub fn age(made: &Value, now: Timestamp) -> String {
 }
 
 /// Reports the rows of a list that couldn't be read.
-pub fn warn_of(unread: &UnreadRows) {
+pub fn report_unread(unread: &UnreadRows) {
     unread.sentence().iter().for_each(|unread| complain(&format!("warning: {unread}")));
 }
 

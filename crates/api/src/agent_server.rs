@@ -328,7 +328,7 @@ impl AgentServer {
     }
 
     /// Returns whether the server has the call that joins a run, and not this run. Both missing are a 404, but not for `OPTIONS`.
-    pub async fn forgot_run(&self, thread: &str, run: &str) -> bool {
+    pub async fn is_run_missing(&self, thread: &str, run: &str) -> bool {
         let Ok(url) = self.url(&Method::GET, &["threads", thread, "runs", run, "stream"]) else { return false };
         let is_missing = |answer: Result<EventStream, ApiError>| answer.is_err_and(|error| error.status() == Some(404));
         is_missing(self.http.open(Method::GET, url.clone(), None, None).await)

@@ -488,8 +488,8 @@ impl Http {
         if json::has_mark(&written)
             && let Some(place) = json::half_in(body)
         {
-            let detail = format!("nothing was sent: half of a character in {}", text::clean(&place[1..]));
-            return Err(self.refuse(at, detail, Some("an emoji was cut in two: complete or remove it".into())));
+            let detail = format!("nothing was sent: half of a character in {}", text::clean(&place));
+            return Err(self.refuse(at, detail, Some(json::HALF_HINT.into())));
         }
         Ok(json::written(&written).into_owned())
     }

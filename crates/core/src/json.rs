@@ -235,15 +235,23 @@ pub fn has_mark(text: &str) -> bool {
     memchr::memmem::find(text.as_bytes(), "\u{ffff}".as_bytes()).is_some()
 }
 
-/// Returns the first text of an object with half of a surrogate pair: `.input.title (\ud83d)`. Servers refuse it, or store what
-/// they can't read again.
+/// What to do about [half of a surrogate pair](half_in).
+pub const HALF_HINT: &str = "an emoji was cut in two: complete or remove it";
+
+/// Returns the place of the first half of a surrogate pair: `input.title (\ud83d)`. Servers refuse it, or store what they can't
+/// read again.
 pub fn half_in(value: &Value) -> Option<String> {
+    half_below(value).map(|place| place[1..].to_string())
+}
+
+fn half_below(value: &Value) -> Option<String> {
     let half = |text: &str| {
         let unit = text.match_indices(MARK).find_map(|(at, _)| half_at(&text[at..]))?;
         Some(format!(" (\\u{unit:04x})"))
     };
-    let below =
-        |key: &str, value: &Value| half(key).or_else(|| half_in(value)).map(|place| format!(".{}{place}", shown(key)));
+    let below = |key: &str, value: &Value| {
+        half(key).or_else(|| half_below(value)).map(|place| format!(".{}{place}", shown(key)))
+    };
     match value {
         Value::String(text) => half(text),
         Value::Array(items) => items.iter().enumerate().find_map(|(index, item)| below(&index.to_string(), item)),

@@ -246,18 +246,20 @@ impl AgentServer {
         }
         let runs = std::slice::from_ref(run);
         let mut records = ThreadRecords { thread: record.as_ref(), state: None, runs: Some(runs) };
+        let is_clear = |known: &Option<String>| known.as_deref().is_some_and(|known| !hides_cause(known));
         let known = records.cause();
-        if known.as_deref().is_some_and(|known| !hides_cause(known)) {
+        if is_clear(&known) {
             return Ok(known);
         }
         let state = self.thread_state_raw(thread, MAX_STATE).await.ok();
         let state = state.and_then(|raw| StateFacts::read(raw.get()).ok());
         records.state = state.as_ref();
-        match records.cause().filter(|known| !hides_cause(known)) {
-            Some(known) => Ok(Some(known)),
-            // An edit of the state clears the errors.
-            None => Ok(cause(self.cause_in_history(thread, run).await.into_iter().chain(records.cause()))),
+        let known = records.cause();
+        if is_clear(&known) {
+            return Ok(known);
         }
+        // An edit of the state clears the errors.
+        Ok(cause(self.cause_in_history(thread, run).await.into_iter().chain(known)))
     }
 
     /// Returns why a run failed, by what it wrote into the history of its thread.

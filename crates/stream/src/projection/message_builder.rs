@@ -274,7 +274,9 @@ impl Messages {
             return None;
         }
         let known = match message.id.some() {
-            Some(id) => self.find(id).or(context.renamed).or_else(|| self.adopt(id, || content_fingerprint(message))),
+            Some(id) => {
+                self.find(id).or(context.renamed).or_else(|| self.assign_id(id, || content_fingerprint(message)))
+            }
             None => self.find_unnamed(content_fingerprint(message), nth).or_else(|| self.find_loaded(message)),
         };
         let i = known.unwrap_or_else(|| {
@@ -318,11 +320,11 @@ impl Messages {
 
     /// Finds a message that a node writes without an id among those of the loaded state, which have one.
     fn find_loaded(&self, message: &MessagePayload<'_>) -> Option<usize> {
-        let (role, text) = (message.role(), json::decoded(message.content?.get()));
+        message.content?;
+        let text = message.text();
         self.items().iter().position(|known| {
             let is_new = known.is_loaded && known.id.is_some() && !known.is_streamed;
-            let is_answer = known.tool_call_id.as_deref() == message.tool_call_id.some();
-            is_new && is_answer && known.role == role && known.text == text
+            is_new && known.is_same(message, &text)
         })
     }
 
@@ -397,6 +399,12 @@ fn content_fingerprint(message: &MessagePayload<'_>) -> u64 {
 }
 
 impl Message {
+    /// Returns whether a message with this text is the same one under another id.
+    pub(super) fn is_same(&self, message: &MessagePayload<'_>, text: &str) -> bool {
+        let is_of_call = self.tool_call_id.as_deref() == message.tool_call_id.some();
+        is_of_call && self.role == message.role() && self.text == text
+    }
+
     /// Sets the node that wrote it, unless it is known.
     pub(super) fn set_node(&mut self, node: Option<Arc<str>>, path: Option<Arc<str>>) {
         if self.node.is_none() {

@@ -191,9 +191,7 @@ impl Messages {
         let message = read(list[n])?;
         let id = message.id.some().filter(|id| self.find(id).is_none())?;
         let known = self.get(number).filter(|_| context.neighbors.after != Some(number))?;
-        let is_same = known.role == message.role()
-            && known.tool_call_id.as_deref() == message.tool_call_id.some()
-            && known.text == message.text();
+        let is_same = known.is_same(&message, &message.text());
         // Such messages are the last ones of a state. A model's message has an id of its own.
         let was_random = |m: &Message| m.is_unseen() && m.role != Role::Ai;
         let are_random =

@@ -350,7 +350,7 @@ impl Messages {
     }
 
     /// Gives an id to a message that a node wrote without one. Its state adds the id.
-    pub(super) fn adopt(&mut self, id: &str, fingerprint: impl FnOnce() -> u64) -> Option<usize> {
+    pub(super) fn assign_id(&mut self, id: &str, fingerprint: impl FnOnce() -> u64) -> Option<usize> {
         if self.unnamed.is_empty() {
             return None;
         }

@@ -3,7 +3,7 @@
 //! Both are lists in the order of time, and they share messages. A message that only one of them has is placed next to the
 //! shared ones, by its time where that is known. Messages that no state has, such as those of subagents, stay behind the
 //! message of the state that the stream showed before them. Removed messages stay where they were:
-//! when the snapshot came first, older states that are replayed tell where that was.
+//! when the snapshot came first, replayed older states show where that was.
 
 use super::message::Message;
 use super::messages::{EventContext, Messages};

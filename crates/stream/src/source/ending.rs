@@ -27,7 +27,7 @@ impl<L: Transport> Source<L> {
             Err(detail) => return Phase::Ended(state.end_or_unknown(detail)),
         };
         let has_end_event = self.live_error.is_some() || self.has_end;
-        if run_state == RunState::StatusUnsupported && !has_end_event && self.transport.is_run_forgotten().await {
+        if run_state == RunState::StatusUnsupported && !has_end_event && self.transport.is_run_missing().await {
             let why = "the server no longer has the run: it was restarted, or the run was deleted";
             run_state = RunState::NotFound(Outcome::Unknown, Some(why.into()));
         }

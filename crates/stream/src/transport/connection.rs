@@ -34,7 +34,7 @@ pub trait Transport: Send {
     fn run_state(&mut self) -> impl Future<Output = Result<RunState, ApiError>> + Send;
 
     /// Returns whether a server that shows no status of runs no longer has this one.
-    fn is_run_forgotten(&mut self) -> impl Future<Output = bool> + Send {
+    fn is_run_missing(&mut self) -> impl Future<Output = bool> + Send {
         std::future::ready(false)
     }
 

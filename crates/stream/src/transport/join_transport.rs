@@ -104,8 +104,8 @@ impl Transport for JoinTransport {
         run_state(&self.server, &self.thread, &self.run, &mut self.kind).await
     }
 
-    async fn is_run_forgotten(&mut self) -> bool {
-        self.server.forgot_run(&self.thread, &self.run).await
+    async fn is_run_missing(&mut self) -> bool {
+        self.server.is_run_missing(&self.thread, &self.run).await
     }
 
     fn joining(&self) -> Option<Joining> {

@@ -287,9 +287,9 @@ impl Transport for RunTransport {
         }
     }
 
-    async fn is_run_forgotten(&mut self) -> bool {
+    async fn is_run_missing(&mut self) -> bool {
         match (&self.start, &self.thread) {
-            (Start::Run(run), Some(thread)) => self.server.forgot_run(thread, run).await,
+            (Start::Run(run), Some(thread)) => self.server.is_run_missing(thread, run).await,
             _ => false,
         }
     }

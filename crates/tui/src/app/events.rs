@@ -113,7 +113,7 @@ impl App {
             }
             (SubscriptionId::Runs(..), SubscriptionEvent::Runs(result)) => {
                 if let Some(server) = &mut self.agent.server {
-                    server.runs.take_list(result, at);
+                    server.runs.apply_list(result, at);
                 }
                 Requests::none()
             }
@@ -293,7 +293,7 @@ impl App {
             }
             EffectResult::Assistants(from, result) => {
                 let Some(server) = self.agent.server.as_mut().filter(|s| s.server == from) else { return Vec::new() };
-                server.assistants.take_list(result, at);
+                server.assistants.apply_list(result, at);
                 let known = server.assistants.value.clone().unwrap_or_default();
                 match self.composer_on(&from) {
                     Some(composer) if composer.assistant.all.is_empty() => composer.offer(&known),

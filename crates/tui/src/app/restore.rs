@@ -209,7 +209,7 @@ impl App {
         if lists.is_none() && !self.stream.tabs.all().iter().any(|viewer| waits(&viewer.server)) {
             return Vec::new();
         }
-        // It knows which servers are asked only while they are open.
+        // The inbox knows which servers are asked only while they are open.
         self.sync_inbox();
         let rows = self.deployments.list.rows.iter().filter(|row| *row.profile_name == *profile);
         let listed: Vec<(String, Option<ServerRef>)> =

@@ -248,11 +248,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_recording_that_is_cut_at_the_end_says_what_it_lacks() {
+    async fn a_recording_that_is_cut_at_the_end_reports_its_missing_events() {
         let (events, end, problems) = ended_recording(Duration::ZERO).await;
         assert_eq!((events, end.events), (1_003, 1_003));
         let why = "the dashboard ended before the newest 4,000 events were written";
         assert_eq!(end.detail.as_deref(), Some(why));
-        assert_eq!(problems, ["a.jsonl has 1,003 events and lacks the newest 4,000"]);
+        assert_eq!(problems, ["a.jsonl has 1,003 events; the newest 4,000 are missing"]);
     }
 }

@@ -226,7 +226,7 @@ impl Browse {
         if let Ok(listing) = &result {
             self.incomplete.clone_from(&listing.incomplete);
         }
-        self.rows.take_list(result, at);
+        self.rows.apply_list(result, at);
         error.map(|error| Request::ReportError(error).into()).unwrap_or_default()
     }
 

@@ -25,7 +25,7 @@ pub struct StreamModes {
     pub terms: Option<RunStreamOptions>,
     /// The modes that the last connection requested.
     requested: Vec<String>,
-    /// Whether the page has gone on from the run that it started to the later ones of its thread.
+    /// Whether the run that the page started has ended, so that the page follows the later runs of its thread.
     pub(crate) follows_thread: bool,
     /// Why the source refused a change of modes; cleared when it is shown.
     refused: Option<String>,

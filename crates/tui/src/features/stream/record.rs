@@ -35,7 +35,7 @@ pub struct Recording {
     step: Step,
     /// Whether to stop at the newest event.
     stopping: bool,
-    /// Whether nothing more is written but the end, and how many events it therefore lacks.
+    /// Whether nothing more is written but the end, and how many events are missing because of that.
     is_cut: bool,
     missing: u64,
     has_end: bool,
@@ -203,7 +203,10 @@ impl StreamState {
                 self.recordings.remove(at);
                 match missing {
                     0 => Requests::info(format!("Recorded {events} events, {}, to {path}", bytes(*size))),
-                    _ => Requests::error(format!("{path} has {events} events and lacks the newest {}", count(missing))),
+                    _ => Requests::error(format!(
+                        "{path} has {events} events; the newest {} are missing",
+                        count(missing)
+                    )),
                 }
             }
             (Ok(size), _) => {

@@ -95,8 +95,8 @@ impl Records {
     ) -> Requests {
         self.waiting.retain(|waiting| *waiting != number);
         match query {
-            RecordQuery::Items(namespace) => self.items.entry(namespace).or_default().take_list(result, at),
-            _ => self.rows.take_list(result, at),
+            RecordQuery::Items(namespace) => self.items.entry(namespace).or_default().apply_list(result, at),
+            _ => self.rows.apply_list(result, at),
         }
         Requests::none()
     }
